@@ -39,9 +39,9 @@ from daemon.engine.kinds import (
 )
 
 S = TypeVar("S", bound=StepEvent)
-
-
 T = TypeVar("T")
+Q = TypeVar("Q", bound=AnswerAwaited)
+A = TypeVar("A", bound=AnswerReceived)
 
 
 class StepContext:
@@ -194,8 +194,8 @@ class StepContext:
             return await self.execution.append(event, key)
         if isinstance(done, Entry):
             return done
-        came = InputsReceived(inputs=tuple(seqs_of(done)), fingerprint=asked)
-        return await self.execution.append(came, key)
+        received = InputsReceived(inputs=tuple(seqs_of(done)), fingerprint=asked)
+        return await self.execution.append(received, key)
 
     async def record(self, event: S, name: str = "", *, closes: Sequence[int] = ()) -> Entry[S]:
         """Append this event, or return the recorded entry."""
@@ -350,12 +350,6 @@ class StepContext:
         return error
 
 
-Q = TypeVar("Q", bound=AnswerAwaited)
-
-
-A = TypeVar("A", bound=AnswerReceived)
-
-
 def _accept_any(_: Entry[Input]) -> bool:
     return True
 
@@ -366,9 +360,7 @@ class WaitContext(StepContext):
     # Inputs
 
     async def receive(self, wanted: Callable[[Entry[Input]], bool] = _accept_any) -> list[Entry[Input]]:
-        """Record and return new inputs that are `wanted`; a replay reads them back. Not
-        for parallel tasks.
-        """
+        """Record and return the new inputs that are `wanted`, or read them back. Not for parallel tasks."""
         if self.path != self.execution.path:
             raise RuntimeError("only the trunk of an execution receives, never a parallel branch")
         key = self.next_key("receive")
@@ -377,12 +369,12 @@ class WaitContext(StepContext):
             return self.execution.mark_received(found.event.inputs)
         if self.execution.record.is_replaying:
             return []
-        came = [entry for entry in self.execution.new_inputs() if wanted(entry)]
-        if came:
-            seqs = tuple(seqs_of(came))
+        new = [entry for entry in self.execution.new_inputs() if wanted(entry)]
+        if new:
+            seqs = tuple(seqs_of(new))
             await self.execution.append(InputsReceived(inputs=seqs), key)
             self.execution.mark_received(seqs)
-        return came
+        return new
 
     def accept(self, entries: Sequence[Entry[Input]]) -> None:
         """Add inputs that this execution answers, too."""
@@ -637,14 +629,12 @@ class Context(WaitContext):
         return ChildResult(thread=thread, status=end.status, result=end.result)
 
     async def cancel(self, children: Sequence[Entry[ThreadSpawned]] = (), reason: str = "cancelled") -> None:
-        """Stop these children, or all unfinished ones. A root thread stops only children
-        of this execution.
-        """
+        """Stop these children, or all unfinished ones: in a root thread only those of this execution."""
         await self._cancel(seqs_of(children) or await self._children(), reason)
 
     async def cancel_all(self, reason: str = "cancelled") -> Sequence[Entry[ThreadSpawned]]:
         """Stop and return all unfinished children, including those of other executions."""
-        seqs = await self._children(whoever=True)
+        seqs = await self._children(of_all=True)
         await self._cancel(seqs, reason)
         return self.execution.journal.entries_at(seqs)
 
@@ -653,7 +643,7 @@ class Context(WaitContext):
             child = self.execution.journal.entry(seq)
             await self.send(f"cancel-{seq}", child.event.thread, CancelRequest(reason=reason))
 
-    async def _children(self, *, whoever: bool = False) -> Sequence[int]:
+    async def _children(self, *, of_all: bool = False) -> Sequence[int]:
         key = self.next_key("children")
         found = self.read_back(key)
         if found:
@@ -661,9 +651,8 @@ class Context(WaitContext):
         if self.execution.record.is_replaying:
             return ()
         pending = self.execution.journal.pending_entries(ThreadSpawned, thread=self.execution.thread)
-        if not (
-            whoever or self.execution.parent_thread
-        ):  # a root never ends, so other executions keep their children
+        if not of_all and not self.execution.parent_thread:
+            # a root never ends, so other executions keep their children
             own = set(seqs_of(self.execution.recorded_entries(ThreadSpawned)))
             pending = [child for child in pending if child.seq in own]
         seqs = tuple(seqs_of(pending))

@@ -59,6 +59,10 @@ from daemon.engine.kinds import (
 from daemon.engine.outages import ExecutionServices, OutageWaiter
 from daemon.engine.retries import turn_failures
 
+E = TypeVar("E", bound=Event)
+S = TypeVar("S", bound=StepEvent)
+T = TypeVar("T")
+
 Hold = Callable[[], None]
 """Check of the lease, called before anything visible or billed. Raises FencedError."""
 
@@ -226,16 +230,13 @@ class AnswerMatcher:
         return self._began.event.answers
 
 
-T = TypeVar("T")
-
-
-PATIENCE = 600
+WRITE_RETRIES = 600
 """Number of retries of a failed write, one a second."""
 
 
 async def retry_until_written(clock: Clock, write: Callable[..., Awaitable[T]], *what: object) -> T:
     """Call `write` until it succeeds. Raises JournalError after ten minutes of failures."""
-    for _ in range(PATIENCE):
+    for _ in range(WRITE_RETRIES):
         try:
             return await write(*what)
         except JournalError:
@@ -314,12 +315,6 @@ def _ignore_failure(seq: asyncio.Future[int]) -> None:
     """Retrieve the error, or asyncio logs it."""
     if not seq.cancelled():
         seq.exception()
-
-
-E = TypeVar("E", bound=Event)
-
-
-S = TypeVar("S", bound=StepEvent)
 
 
 class Execution:
@@ -492,7 +487,7 @@ class Execution:
 
     # Inputs
 
-    def has_new_inputs(self) -> list[Entry[Input]]:
+    def untaken_inputs(self) -> list[Entry[Input]]:
         """Return pending inputs that the execution has not taken."""
         arrived = self.journal.arrival_counter(self.thread)
         if arrived == self._none_since:  # nothing has arrived since
@@ -507,7 +502,7 @@ class Execution:
         """Return new stops and messages."""
         return [
             entry
-            for entry in self.has_new_inputs()
+            for entry in self.untaken_inputs()
             if entry.event.rank in (InputRank.STOP, InputRank.MESSAGE)
         ]
 
@@ -524,8 +519,8 @@ class Execution:
     @property
     def last_seen_seq(self) -> int:
         """Seq of the newest input received; waits count later entries."""
-        looked = [_seen_up_to(entry) for entry in self.inputs]
-        return max([*looked, *self._received], default=0)
+        seen = [_seen_up_to(entry) for entry in self.inputs]
+        return max([*seen, *self._received], default=0)
 
     def accept_inputs(self, entries: Sequence[Entry[Input]]) -> None:
         known = set(seqs_of(self.inputs))
@@ -630,10 +625,10 @@ class Execution:
         return await self.append(event, f"{self.turn}/ended", closes=closes, moot=moot)
 
     def _ends_with_it(self) -> list[int]:
-        told = [last_words_path(self.id, FAILED), last_words_path(self.id, STOPPED)]
+        reports = [last_words_path(self.id, FAILED), last_words_path(self.id, STOPPED)]
         ending = list[int]()
-        for entry in self._pending_under(dict.fromkeys([*self.recorded_paths, *told])):
-            stays = is_watch_wait(entry) and context_of(entry.key) in told
+        for entry in self._pending_under(dict.fromkeys([*self.recorded_paths, *reports])):
+            stays = is_watch_wait(entry) and context_of(entry.key) in reports
             if closes_with_turn(entry) and not stays:
                 ending.append(entry.seq)
         return ending

@@ -451,7 +451,6 @@ ENGINE_KINDS: tuple[type[Event], ...] = (
     ClockCorrected,
 )
 
-
 LEASES = (TurnBegan, TurnResumed)
 """Kinds of entries that take a thread's lease."""
 

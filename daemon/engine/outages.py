@@ -19,12 +19,9 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import OutageBegan, OutageEnded
 
 T = TypeVar("T")
-
-
 E = TypeVar("E", bound=Event)
 
-
-CHANCE = 0.2
+JITTER = 0.2
 """Largest random addition to a wait, as a fraction of it, so that retries do not coincide."""
 
 
@@ -62,9 +59,9 @@ class OutageWait:
 
     entry: Entry[OutageBegan]
     seconds: float
-    told: bool = False
-    deaf: bool = False
-    """True if a retry failed before it was due. Successes elsewhere are then ignored until it is due."""
+    is_reported: bool = False
+    ignores_successes: bool = False
+    """True from an early retry that failed until the next due time."""
     over: bool = False
     gave_up: Unavailable | None = None
 
@@ -75,6 +72,8 @@ class OutageWait:
 
 
 class OutageWaiter:
+    """Waits of one attempt during outages."""
+
     def __init__(
         self, execution: OutageHost, around: ExecutionServices, recorded: list[Entry[OutageBegan]]
     ) -> None:
@@ -82,11 +81,11 @@ class OutageWaiter:
         self._around = around
         self.recorded = recorded
         self._wait = self._unended()
-        self._at_once = False
-        self._wanted = ""
+        self._skips_sleep = False
+        self._subject = ""
         self._probing = asyncio.Lock()
-        self._stirred = asyncio.Event()
-        self._awoken = set[int]()
+        self._woken = asyncio.Event()
+        self._noticed = set[int]()
         self.asleep = False
 
     def _unended(self) -> OutageWait | None:
@@ -107,7 +106,7 @@ class OutageWaiter:
 
         After each Unavailable, wait and try again. Raises Unavailable if the program gives up.
         """
-        self._wanted = subject
+        self._subject = subject
         while True:
             if self._wait is None:
                 try:
@@ -130,12 +129,12 @@ class OutageWaiter:
     async def _probe(
         self, wait: OutageWait, attempt: Callable[[], Awaitable[T]], subject: str, accepts: bool
     ) -> T | list[Entry[Input]] | None:
-        came = await self._accepted(wait, accepts)
-        if not came:
+        inputs = await self._inputs_to_accept(wait, accepts)
+        if not inputs:
             await self._sleep(wait)
-            came = await self._accepted(wait, accepts)
-        if came:
-            return came
+            inputs = await self._inputs_to_accept(wait, accepts)
+        if inputs:
+            return inputs
         try:
             done = await attempt()
         except Unavailable as error:
@@ -145,29 +144,29 @@ class OutageWaiter:
         self._around.succeeded(subject)
         return done
 
-    async def _accepted(self, wait: OutageWait, accepts: bool) -> list[Entry[Input]]:
+    async def _inputs_to_accept(self, wait: OutageWait, accepts: bool) -> list[Entry[Input]]:
         if not accepts or self._execution.stopping.is_set():
             return []
-        came = self._execution.unreceived_inputs()
-        if came:
-            await self._tell(wait)  # finish the report before the inputs are received
-            self._at_once = True
-        return came
+        inputs = self._execution.unreceived_inputs()
+        if inputs:
+            await self._report(wait)  # finish the report before the inputs are received
+            self._skips_sleep = True
+        return inputs
 
     async def _begin(self, error: Unavailable) -> None:
         async with self._probing:
             if self._wait is None:
-                self._at_once = False
+                self._skips_sleep = False
                 seconds = self._patience(error, 0)
                 entry = await self._record(error, seconds)
                 self._wait = OutageWait(entry=entry, seconds=seconds)
                 self._is_first_probe(self._wait)
-                await self._tell(self._wait)
+                await self._report(self._wait)
 
     async def _failed(self, wait: OutageWait, error: Unavailable) -> None:
         """Wait again, or give up. A failure before the due time is ignored."""
-        await self._tell(wait)
-        wait.deaf = True
+        await self._report(wait)
+        wait.ignores_successes = True
         is_early = self._around.clock.now() < wait.entry.event.due
         if is_early and not self._execution.stopping.is_set():
             return
@@ -178,7 +177,7 @@ class OutageWaiter:
             await self._end(wait)
             raise
         wait.entry = await self._record(error, wait.seconds, before=wait)
-        wait.deaf = False
+        wait.ignores_successes = False
 
     def _patience(self, error: Unavailable, tries: int) -> float:
         """Return the seconds until the next try; raise the error if there is none."""
@@ -187,7 +186,7 @@ class OutageWaiter:
         seconds = self._around.patience(error.reason, error.subject, tries)
         if seconds is None:
             raise error
-        return seconds * (1 + CHANCE * random.random())
+        return seconds * (1 + JITTER * random.random())
 
     async def _record(
         self, error: Unavailable, seconds: float, before: OutageWait | None = None
@@ -216,9 +215,9 @@ class OutageWaiter:
         wait.over = True
         self._wait = None
 
-    async def _tell(self, wait: OutageWait) -> None:
-        if not wait.told:
-            wait.told = True
+    async def _report(self, wait: OutageWait) -> None:
+        if not wait.is_reported:
+            wait.is_reported = True
             first = self._around.journal.entry(wait.first)
             await self._around.went_down(self._execution.thread, first)
 
@@ -227,23 +226,23 @@ class OutageWaiter:
             return
         first = self._around.journal.entry(self._wait.first)
         if self._execution.pending_about(first.key):
-            await self._tell(self._wait)
+            await self._report(self._wait)
 
     # Sleeping
 
     async def _sleep(self, wait: OutageWait) -> None:
-        if self._at_once or self._execution.stopping.is_set() or self._is_first_probe(wait):
-            self._at_once = False
+        if self._skips_sleep or self._execution.stopping.is_set() or self._is_first_probe(wait):
+            self._skips_sleep = False
             return
-        self._stirred = stirred = asyncio.Event()
+        self._woken = woken = asyncio.Event()
         left = min(wait.entry.event.due - self._around.clock.now(), wait.seconds)
         alarm = asyncio.create_task(self._around.clock.sleep(left), name=f"outage of {self._execution.id}")
-        alarm.add_done_callback(lambda _: stirred.set())
+        alarm.add_done_callback(lambda _: woken.set())
         self.asleep = True
         self.notice_input()
         self._around.changed()
         try:
-            await stirred.wait()
+            await woken.wait()
         finally:
             self.asleep = False
             alarm.cancel()
@@ -251,25 +250,25 @@ class OutageWaiter:
     def _is_first_probe(self, wait: OutageWait) -> bool:
         subject = ""
         if wait.entry.event.subject:
-            subject = self._wanted
+            subject = self._subject
         first = subject not in self._around.probed
         self._around.probed.add(subject)
         return first
 
     def notice_input(self) -> None:
         """End the wait for a stop or a new message."""
-        came = set(seqs_of(self._execution.unreceived_inputs()))
-        if self.asleep and (self._execution.stopping.is_set() or came - self._awoken):
-            self._awoken |= came
+        seqs = set(seqs_of(self._execution.unreceived_inputs()))
+        if self.asleep and (self._execution.stopping.is_set() or seqs - self._noticed):
+            self._noticed |= seqs
             self.try_now()
 
     def may_end(self, subject: str) -> bool:
         """True if a success with `subject` may end the outage."""
         wait = self._wait
-        if wait is None or wait.deaf or not self.asleep:
+        if wait is None or wait.ignores_successes or not self.asleep:
             return False
-        return not wait.entry.event.subject or subject in (wait.entry.event.subject, self._wanted)
+        return not wait.entry.event.subject or subject in (wait.entry.event.subject, self._subject)
 
     def try_now(self) -> None:
         self.asleep = False
-        self._stirred.set()
+        self._woken.set()

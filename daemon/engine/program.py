@@ -27,7 +27,6 @@ from daemon.engine.kinds import (
 PATIENCE = (60.0, 300.0, 1800.0)
 """Seconds until each retry of an unreachable service; the last repeats."""
 
-
 MOST_TRIES = 50
 """Retries until a service is given up, in about a day."""
 

@@ -30,33 +30,28 @@ from daemon.engine.kinds import (
     turn_id,
 )
 
+log = logging.getLogger(__name__)
+
 LONGEST_PAUSE = 300.0
 """Longest pause between attempts, in seconds."""
 
-
-SAME_PLACE = 3
+MAX_FAILURES_AT_ONE_KEY = 3
 """Failures at one key after which a turn is given up."""
-
 
 MAX_FAILURES = 5
 """Failures (or counted kills) after which a turn is given up."""
 
-
 MAX_ATTEMPTS = 300
 """Attempts at a turn that is not to blame, in about a day."""
 
+MORE_KILLS = 2
+"""Counted kills, beyond MAX_FAILURES, after which the report of a failure is given up."""
 
-MORE_DEATHS = 2
-"""Counted kills, beyond MAX_FAILURES, after which the report of a failure is given up, too."""
-
-
-MOST_TRIES = 3
+MAX_FAILED_BEGINS = 3
 """Failures to begin a turn, after which its inputs are given up unread."""
 
-
-SPEAKING = frozenset({InputRank.MESSAGE, InputRank.ANSWER})
+RANKS_OF_PEOPLE = frozenset({InputRank.MESSAGE, InputRank.ANSWER})
 """Ranks of people's inputs, which end a pause."""
-
 
 Failed = Sequence[Entry[AttemptFailed | TurnNotBegun]]
 
@@ -104,10 +99,10 @@ def pause_left(journal: JournalReader, thread: str, now: float) -> float:
     left = last.at + pause - now
     if not 0 < left <= pause:  # the pause is over, or the clock was set back
         return 0.0
-    came = _pending_ranks(journal, thread, since=last.seq)
-    if InputRank.STOP in came:
+    new_ranks = _pending_ranks(journal, thread, since=last.seq)
+    if InputRank.STOP in new_ranks:
         return 0.0
-    if came & SPEAKING and not _was_pause_cut_short(journal, found):
+    if new_ranks & RANKS_OF_PEOPLE and not _was_pause_cut_short(journal, found):
         return 0.0
     return left
 
@@ -138,50 +133,44 @@ def is_superseded(journal: JournalReader, began: Entry[TurnBegan]) -> bool:
         waiting = journal.pending_inputs(began.thread)
     except JournalDamaged:
         return False
-    came = {entry.event.rank for entry in waiting if entry.seq not in began.event.inputs}
+    new_ranks = {entry.event.rank for entry in waiting if entry.seq not in began.event.inputs}
     if InputRank.STOP in taken:
         return False
-    return InputRank.STOP in came or (taken == {InputRank.AFTER} and bool(came & SPEAKING))
+    return InputRank.STOP in new_ranks or (taken == {InputRank.AFTER} and bool(new_ranks & RANKS_OF_PEOPLE))
 
 
-def must_give_up(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
+def must_give_up(journal: JournalReader, began: Entry[TurnBegan], kills: int) -> bool:
     """True after too many failures or kills, three failures at one key, or a final failure."""
-    if began.event.unfit or deaths >= MAX_FAILURES:
+    if began.event.unfit or kills >= MAX_FAILURES:
         return True
     found = turn_failures(journal, began)
-    own = [entry for entry in found if entry.event.fault]
-    places = Counter(entry.event.at for entry in own)
-    if len(own) >= MAX_FAILURES or max(places.values(), default=0) >= SAME_PLACE:
+    to_blame = [entry for entry in found if entry.event.fault]
+    places = Counter(entry.event.at for entry in to_blame)
+    if len(to_blame) >= MAX_FAILURES or max(places.values(), default=0) >= MAX_FAILURES_AT_ONE_KEY:
         return True
     return len(found) >= MAX_ATTEMPTS or any(entry.event.final for entry in found)
 
 
-def cannot_report_end(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
+def cannot_report_end(journal: JournalReader, began: Entry[TurnBegan], kills: int) -> bool:
     """True if the report of the turn's failure has failed, too."""
     found = turn_failures(journal, began)
-    own = sum(entry.event.fault for entry in found)
+    to_blame = sum(entry.event.fault for entry in found)
     final = sum(entry.event.final for entry in found)
-    if own >= 2 * MAX_FAILURES or final >= 2 or deaths >= MAX_FAILURES + MORE_DEATHS:
+    if to_blame >= 2 * MAX_FAILURES or final >= 2 or kills >= MAX_FAILURES + MORE_KILLS:
         return True
     return len(found) > MAX_ATTEMPTS
 
 
-log = logging.getLogger(__name__)
-
-
-IN_A_ROW = 2
+KILLS_BEFORE_SUSPICION = 2
 """Kills in a row after which running turns are suspected."""
 
-
-TIMES = 3
+CONTROL_FACTOR = 3
 """Length of a control, as a multiple of the time with the suspect."""
 
-
-LONGEST = 300.0
+LONGEST_CONTROL = 300.0
 """Longest control, in seconds."""
 
-
-FIRST_BEAT = 1.0
+FIRST_HEARTBEAT = 1.0
 """Seconds until the first heartbeat; each later one comes at twice the time."""
 
 
@@ -196,7 +185,7 @@ class CrashRecord(NamedTuple):
 
     @property
     def suspect(self) -> bool:
-        return self.kills >= IN_A_ROW
+        return self.kills >= KILLS_BEFORE_SUSPICION
 
 
 INNOCENT = CrashRecord()
@@ -204,7 +193,7 @@ INNOCENT = CrashRecord()
 
 class CrashSuspect(NamedTuple):
     began: Entry[TurnBegan]
-    standing: CrashRecord
+    record: CrashRecord
 
 
 async def record_worker_start(journal: Journal, clock: Clock, thread: str) -> CrashGuard:
@@ -220,12 +209,12 @@ async def record_worker_start(journal: Journal, clock: Clock, thread: str) -> Cr
 
 
 def _life_after(journal: JournalReader, life: int) -> WorkerStarted:
-    killed = not journal.seq_of(_ended(life))
+    killed = not journal.seq_of(_ended_key(life))
     after: Literal["stop", "kill"] = "stop"
     if killed:
         after = "kill"
     standings = dict[str, CrashRecord]()
-    for seq, one in _standings(journal, life, killed).items():
+    for seq, one in _crash_records(journal, life, killed).items():
         if one != INNOCENT:
             standings[str(seq)] = one
     return WorkerStarted(after=after, standings=standings)
@@ -239,20 +228,20 @@ def crash_record(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> 
     if known is None or _has_come_further(journal, began, since=life):
         return INNOCENT
     one = CrashRecord(*known)
-    if one.control and journal.seq_of(_control(life, began)):
+    if one.control and journal.seq_of(_control_key(life, began)):
         return CrashRecord(kills=one.kills, counted=one.counted + 1)
     return one
 
 
-def _standings(journal: JournalReader, life: int, killed: bool) -> dict[int, CrashRecord]:
+def _crash_records(journal: JournalReader, life: int, killed: bool) -> dict[int, CrashRecord]:
     found: dict[int, CrashRecord] = {}
-    at_work: list[Entry[TurnBegan]] = []
+    running: list[Entry[TurnBegan]] = []
     for began in journal.pending_entries(TurnBegan):
         try:
             one = crash_record(journal, life, began)
-            if killed and _is_at_work(journal, life, began):
+            if killed and _is_running(journal, life, began):
                 journal.execution_entries(began.event.execution)  # raises if damaged
-                at_work.append(began)
+                running.append(began)
         except JournalDamaged:  # damaged turns do not run, so they crash nothing
             continue
         found[began.seq] = one
@@ -260,12 +249,12 @@ def _standings(journal: JournalReader, life: int, killed: bool) -> dict[int, Cra
         return found
     if any(one.control for one in found.values()):  # killed without a suspected turn: none is to blame
         found = dict.fromkeys(found, INNOCENT)
-    suspects = [began for began in at_work if found[began.seq].suspect]
-    for began in at_work:
+    suspects = [began for began in running if found[began.seq].suspect]
+    for began in running:
         one = found[began.seq]
         control = 0.0
         if [began] == suspects:
-            control = min(_lived(journal, life, began) * TIMES, LONGEST)
+            control = min(_seconds_lived(journal, life, began) * CONTROL_FACTOR, LONGEST_CONTROL)
         found[began.seq] = one._replace(kills=one.kills + 1, control=control)
     return found
 
@@ -277,7 +266,7 @@ def _attempt(journal: JournalReader, began: Entry[TurnBegan]) -> Entry[TurnBegan
     return began
 
 
-def _is_at_work(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> bool:
+def _is_running(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> bool:
     attempt = _attempt(journal, began)
     return attempt.event.life == life and not journal.seq_of(failure_key(began, attempt.seq))
 
@@ -294,20 +283,20 @@ def _has_come_further(journal: JournalReader, began: Entry[TurnBegan], since: in
     return False
 
 
-def _lived(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> float:
+def _seconds_lived(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> float:
     """Return the most seconds that the worker ran with this turn."""
-    seconds = FIRST_BEAT
+    seconds = FIRST_HEARTBEAT
     for beat in journal.entries_of_kind(WorkerHeartbeat, since=life):
         if beat.event.life == life and beat.event.turn == began.seq:
             seconds = max(seconds, 2.0 * beat.event.seconds)
     return seconds
 
 
-def _control(life: int, began: Entry[TurnBegan]) -> str:
+def _control_key(life: int, began: Entry[TurnBegan]) -> str:
     return f"control:{life}:{began.seq}"
 
 
-def _ended(life: int) -> str:
+def _ended_key(life: int) -> str:
     return f"life-ended:{life}"
 
 
@@ -325,10 +314,10 @@ class CrashGuard:
         self._clock = clock
         self._named = set(map(int, began.event.standings))
         """Seqs of turns that may be suspected."""
-        self._asked_at = 0
+        self._suspected_at = 0
         self._suspected: Mapping[str, CrashSuspect] = {}
         self._uptime = 0.0
-        self._seen: Counter[int] = Counter()
+        self._heartbeats: Counter[int] = Counter()
 
     def may_take_turn(self, thread: str, is_asleep: Callable[[str], bool] = _never) -> bool:
         """True if this thread may take a turn. A stopped suspect may, to report its end.
@@ -339,45 +328,45 @@ class CrashGuard:
         half = suspects.get(thread)
         if half is None or is_superseded(self._journal, half.began):
             return True
-        if any(one.standing.control for one in suspects.values()):
+        if any(one.record.control for one in suspects.values()):
             return False
-        if self._is_at_work(half):
+        if self._is_running(half):
             return True
         others = list[CrashSuspect]()
         for name, one in suspects.items():
-            if not self._is_at_work(one):
+            if not self._is_running(one):
                 others.append(one)
             elif not is_asleep(name):
                 return False
         return half == self._next(others)
 
-    def _is_at_work(self, one: CrashSuspect) -> bool:
-        return _is_at_work(self._journal, self.life, one.began)
+    def _is_running(self, one: CrashSuspect) -> bool:
+        return _is_running(self._journal, self.life, one.began)
 
     async def record_lifetime(self, seconds: float) -> None:
         """Add seconds in which the worker lived; record that a crash control was passed, or a heartbeat."""
         self._uptime += seconds
         for one in self._suspects().values():
-            if one.standing.control:
-                if self._uptime >= one.standing.control:
+            if one.record.control:
+                if self._uptime >= one.record.control:
                     event = CrashControlPassed(life=self.life, turn=one.began.seq)
-                    await self._write(event, _control(self.life, one.began), one.began.seq)
-            elif self._is_at_work(one):
+                    await self._write(event, _control_key(self.life, one.began), one.began.seq)
+            elif self._is_running(one):
                 await self._beat(one.began, seconds)
 
     async def end_life(self) -> None:
         """Record that the worker stops, so that running turns are not suspected."""
         try:
-            await self._write(WorkerStopped(life=self.life), _ended(self.life), self.life)
+            await self._write(WorkerStopped(life=self.life), _ended_key(self.life), self.life)
         except JournalError as error:
             log.warning("Could not record the stop of this worker: %s", error)
 
     async def _beat(self, began: Entry[TurnBegan], seconds: float) -> None:
         attempt = _attempt(self._journal, began).seq
-        self._seen[attempt] += 1
-        seen = self._seen[attempt]
+        self._heartbeats[attempt] += 1
+        seen = self._heartbeats[attempt]
         is_power_of_two = seen & (seen - 1) == 0
-        if is_power_of_two and seen * seconds * TIMES < LONGEST:
+        if is_power_of_two and seen * seconds * CONTROL_FACTOR < LONGEST_CONTROL:
             event = WorkerHeartbeat(life=self.life, turn=began.seq, seconds=seen * seconds)
             await self._write(event, f"lived:{attempt}#{seen}", began.seq)
 
@@ -388,17 +377,17 @@ class CrashGuard:
         if not self._named:
             return {}
         last = self._journal.last_seq_of_all()
-        if self._asked_at == last:
+        if self._suspected_at == last:
             return self._suspected
         found = dict[str, CrashSuspect]()
         for began in self._journal.pending_entries(TurnBegan):
             if began.seq in self._named:
                 one = CrashSuspect(began, crash_record(self._journal, self.life, began))
-                if one.standing.suspect:
+                if one.record.suspect:
                     found[began.thread] = one
         self._suspected = found
         self._named = {one.began.seq for one in found.values()}
-        self._asked_at = last
+        self._suspected_at = last
         return found
 
     def _next(self, suspects: Sequence[CrashSuspect]) -> CrashSuspect | None:
@@ -411,4 +400,4 @@ class CrashGuard:
 
     def _rank(self, one: CrashSuspect) -> tuple[int, int, int]:
         attempts = turn_resumptions(self._journal, one.began)
-        return one.standing.counted, len(attempts), one.began.seq
+        return one.record.counted, len(attempts), one.began.seq

@@ -22,22 +22,16 @@ from daemon.engine.journal.reader import EntryHead
 from daemon.engine.kinds import ClockCorrected, EntryMatch, WaitBegan, WaitEnded
 
 log = logging.getLogger(__name__)
-
-
 K = TypeVar("K")
 
-
-SOME = 50
+WAITS_AT_ONCE = 50
 """Waits that are read or ended before other tasks may run."""
 
-
-AGAIN = 10.0
+RETRY_SECONDS = 10.0
 """Seconds until a failed check of a wait is repeated."""
 
-
-STALE = 1_000
+MOST_STALE_DUES = 1_000
 """Ended waits in the heap of due times that trigger a cleanup."""
-
 
 Place = tuple[str, str, bool]
 """Kind and thread of an awaited entry. True includes descendants of the thread."""
@@ -63,13 +57,13 @@ class KnownWait:
         if self.due is not None and self.due <= now:
             return True
         met = len(self.closed) - len(missing)
-        wanted = len(self.closed)
+        conditions = len(self.closed)
         if self.matching:
             met += bool(matched)
-            wanted += 1
+            conditions += 1
         if self.want == "any":
             return met > 0
-        return 0 < wanted == met
+        return 0 < conditions == met
 
 
 class WaitScheduler:
@@ -89,12 +83,12 @@ class WaitScheduler:
         self._clock = clock
         self._reminder = reminder
         self._fits = fits
-        self._inputs = frozenset(journal.kinds.kind_names([Input]))
-        self._waitings = frozenset(journal.kinds.kind_names([WaitBegan]))
-        self._one = asyncio.Lock()
+        self._input_kinds = frozenset(journal.kinds.kind_names([Input]))
+        self._wait_kinds = frozenset(journal.kinds.kind_names([WaitBegan]))
+        self._lock = asyncio.Lock()
         self._read_upto: int | None = None
         self._now = 0.0
-        self._came = dict[str, None]()
+        self._threads_with_inputs = dict[str, None]()
         self._known = dict[int, KnownWait]()
         self._touched = set[int]()
         """Waits to check, since new entries may have ended them."""
@@ -106,7 +100,7 @@ class WaitScheduler:
 
     async def end_finished_waits(self) -> list[str]:
         """End the waits that are over; return the threads with new inputs."""
-        async with self._one:
+        async with self._lock:
             if self._read_upto is None:
                 self._read_upto = await self._read_all()
             self._read_upto = self._read_on(self._read_upto)
@@ -117,8 +111,8 @@ class WaitScheduler:
             while self._dues and self._dues[0][0] <= now:
                 self._touched.add(heapq.heappop(self._dues)[1])
             await self._end_all(now)
-            came, self._came = self._came, {}
-            return list(came)
+            threads, self._threads_with_inputs = self._threads_with_inputs, {}
+            return list(threads)
 
     # Known waits
 
@@ -126,8 +120,8 @@ class WaitScheduler:
         upto = self._journal.last_seq_of_all()
         waiting = self._journal.pending_seqs(WaitBegan)
         right = {entry.cause: entry.event.right for entry in self._journal.entries_of_kind(ClockCorrected)}
-        for some in in_chunks(waiting, SOME):
-            for entry in self._sound(some):
+        for chunk in in_chunks(waiting, WAITS_AT_ONCE):
+            for entry in self._readable(chunk):
                 self._add(entry)
                 if entry.seq in right:
                     self._correct_due_time(entry.seq, right[entry.seq])
@@ -144,10 +138,10 @@ class WaitScheduler:
         return upto
 
     def _apply_entry(self, new: EntryHead) -> None:
-        if new.kind in self._inputs:
-            self._came[new.thread] = None
-        if new.kind in self._waitings:
-            for waiting in self._sound([new.seq]):
+        if new.kind in self._input_kinds:
+            self._threads_with_inputs[new.thread] = None
+        if new.kind in self._wait_kinds:
+            for waiting in self._readable([new.seq]):
                 self._add(waiting)
         for place in _places_of_entry(new.kind, new.thread):
             self._touched |= self._places.get(place, set())
@@ -169,7 +163,7 @@ class WaitScheduler:
                 self._places[place].add(seq)
         if event.closed or event.matching or waiting.at > self._clock.now():
             self._touched.add(seq)
-        self._look_when_due(seq)
+        self._schedule(seq)
 
     def _correct_due_time(self, seq: int, right: float) -> None:
         """Correct a wait that began with a clock ahead: it began at the time `right`."""
@@ -177,9 +171,9 @@ class WaitScheduler:
         if known.due is not None:
             known.due = right + (known.due - known.at)
         known.at = right
-        self._look_when_due(seq)
+        self._schedule(seq)
 
-    def _look_when_due(self, seq: int) -> None:
+    def _schedule(self, seq: int) -> None:
         due = self._known[seq].due
         if due is not None:
             heapq.heappush(self._dues, (due, seq))
@@ -193,11 +187,11 @@ class WaitScheduler:
         if known.matching:
             for place in _places_of_match(known.matching):
                 _discard(self._places, place, seq)
-        if len(self._dues) > 2 * len(self._known) + STALE:  # most of them have ended
+        if len(self._dues) > 2 * len(self._known) + MOST_STALE_DUES:  # most of them have ended
             self._dues = [due for due in self._dues if due[1] in self._known]
             heapq.heapify(self._dues)
 
-    def _sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+    def _readable(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         try:
             return self._journal.readable_entries(seqs)
         except JournalDamaged:
@@ -211,13 +205,13 @@ class WaitScheduler:
 
     async def _end_all(self, now: float) -> None:
         failed = list[BaseException]()
-        for some in in_chunks(sorted(self._touched), SOME):
-            looks = [self._end(seq, now) for seq in some]
-            results = await asyncio.gather(*looks, return_exceptions=True)
-            self._touched.difference_update(some)
-            for seq, result in zip(some, results, strict=True):
+        for chunk in in_chunks(sorted(self._touched), WAITS_AT_ONCE):
+            ends = [self._end(seq, now) for seq in chunk]
+            results = await asyncio.gather(*ends, return_exceptions=True)
+            self._touched.difference_update(chunk)
+            for seq, result in zip(chunk, results, strict=True):
                 if isinstance(result, BaseException):
-                    heapq.heappush(self._dues, (now + AGAIN, seq))
+                    heapq.heappush(self._dues, (now + RETRY_SECONDS, seq))
                     failed.append(result)
         if failed:
             raise failed[0]
@@ -227,7 +221,7 @@ class WaitScheduler:
         if known is None:
             return
         if known.at > now and known.due is not None:
-            await self._ask_when_right(seq, known, now)
+            await self._correct_clock(seq, known, now)
         upto = self._journal.last_seq_of_all()
         missing = list[int]()
         if known.closed:
@@ -235,7 +229,7 @@ class WaitScheduler:
         matched = self._matched(seq, known, upto)
         if not known.is_over(now, missing, matched):
             return
-        for waiting in self._sound([seq]):
+        for waiting in self._readable([seq]):
             if self._journal.is_pending(seq) and not self._has_woken(waiting):
                 woke = WaitEnded(
                     answers=waiting.key,
@@ -262,12 +256,12 @@ class WaitScheduler:
                 closes=closes,
                 requires=waiting.seq,
             )
-        self._came[waiting.thread] = None
+        self._threads_with_inputs[waiting.thread] = None
 
     def _has_woken(self, waiting: Entry[WaitBegan]) -> bool:
         return waiting.event.resumes and self._journal.get(part_key(waiting.key, "woke")) is not None
 
-    async def _ask_when_right(self, seq: int, known: KnownWait, now: float) -> None:
+    async def _correct_clock(self, seq: int, known: KnownWait, now: float) -> None:
         """Correct a wait that began in the future: it counts from the next entry with a past time.
 
         The correction is recorded, so that no later worker moves it again.
@@ -294,7 +288,7 @@ class WaitScheduler:
             log.warning(
                 "The program failed to match entries for the wait %d; it is tried again.", seq, exc_info=error
             )
-            heapq.heappush(self._dues, (self._clock.now() + AGAIN, seq))
+            heapq.heappush(self._dues, (self._clock.now() + RETRY_SECONDS, seq))
         return known.matched
 
     def _new_matches(self, match: EntryMatch, after: int, upto: int) -> list[int]:

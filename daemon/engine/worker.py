@@ -48,7 +48,7 @@ from daemon.engine.kinds import (
 from daemon.engine.outages import ExecutionServices
 from daemon.engine.program import Program, question_answered_by
 from daemon.engine.retries import (
-    MOST_TRIES,
+    MAX_FAILED_BEGINS,
     cannot_report_end,
     crash_record,
     failed_begins,
@@ -62,15 +62,7 @@ from daemon.engine.retries import (
 )
 from daemon.engine.waits import WaitScheduler
 
-
-def is_stale_wait(journal: JournalReader, entry: Entry[Input]) -> bool:
-    """True if a wait has ended and no execution is suspended on it."""
-    return type(entry.event) is WaitEnded and question_answered_by(journal, entry) is None
-
-
 log = logging.getLogger(__name__)
-
-
 MAX_RESTARTS = 2
 
 
@@ -85,6 +77,8 @@ MAX_RESTARTS = 2
 
 
 class TurnRunner:
+    """Runner of turns: takes inputs, runs the program, and records the end."""
+
     def __init__(
         self,
         journal: Journal,
@@ -133,7 +127,7 @@ class TurnRunner:
         execution = self.running.get(thread)
         if execution is None:
             return
-        interrupted = any(self._program.interrupts(execution, entry) for entry in execution.has_new_inputs())
+        interrupted = any(self._program.interrupts(execution, entry) for entry in execution.untaken_inputs())
         if interrupted or self._program.overtakes(execution):
             execution.stopping.set()
         execution.outages.notice_input()
@@ -144,12 +138,12 @@ class TurnRunner:
         epoch = self._journal.lease_epoch(thread)
         tries = failed_begins(self._journal, thread)
         half = self._journal.pending_entries(TurnBegan, thread=thread)
-        if half and tries >= MOST_TRIES:
+        if half and tries >= MAX_FAILED_BEGINS:
             await self._end_unresumable(half[0])
             return None
         if half:
             return await self._resume(half[0])
-        if tries >= MOST_TRIES:
+        if tries >= MAX_FAILED_BEGINS:
             event = self._unfit_inputs(thread)
         else:
             event = await self._fitting_inputs(thread)
@@ -225,9 +219,8 @@ class TurnRunner:
         while True:
             try:
                 ended = await self._outcome(execution)
-                await self.running[execution.thread].end_turn(
-                    ended
-                )  # another execution if the end was reported
+                last = self.running[execution.thread]  # another execution if it reported the end
+                await last.end_turn(ended)
                 return
             except ReplayMismatch as difference:
                 log.warning("Restarting the execution %s with its log: %s.", execution.id, difference)
@@ -383,6 +376,11 @@ class TurnRunner:
                 )
 
 
+def is_stale_wait(journal: JournalReader, entry: Entry[Input]) -> bool:
+    """True if a wait has ended and no execution is suspended on it."""
+    return type(entry.event) is WaitEnded and question_answered_by(journal, entry) is None
+
+
 def _last_words_key(execution: Execution, words: str) -> str:
     return f"{last_words_path(execution.id, words)}/begin"
 
@@ -405,12 +403,11 @@ def _log_failure(execution: Execution, event: AttemptFailed, error: Exception) -
     log.log(level, "A turn of %s is held up: %s.", execution.thread, event.why.rstrip("."))
 
 
-SWEEP = 1.0
+SWEEP_SECONDS = 1.0
 """Seconds between sweeps."""
 
-
-FEW = 5
-"""Executions that retry after a success elsewhere. Each success lets more retry."""
+RETRIES_PER_SUCCESS = 5
+"""Executions that retry after one success elsewhere."""
 
 
 class Worker:
@@ -492,7 +489,7 @@ class Worker:
     def note_success(self, subject: str = "") -> None:
         """Let a few of the executions that wait for `subject` retry."""
         waiting = [one for one in self._turns.running.values() if one.outages.may_end(subject)]
-        for execution in waiting[:FEW]:
+        for execution in waiting[:RETRIES_PER_SUCCESS]:
             execution.outages.try_now()
 
     async def wait_until_idle(self) -> None:
@@ -516,8 +513,8 @@ class Worker:
     async def _sweep_for_ever(self) -> None:
         while True:
             await self._guarded(self.sweep(), "The sweep")
-            await self._clock.sleep(SWEEP)
-            await self._guarded(self._suspects.record_lifetime(SWEEP), "Recording the uptime")
+            await self._clock.sleep(SWEEP_SECONDS)
+            await self._guarded(self._suspects.record_lifetime(SWEEP_SECONDS), "Recording the uptime")
 
     async def _guarded(self, work: Coroutine[Any, Any, None], name: str) -> None:
         try:

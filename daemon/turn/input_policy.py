@@ -403,7 +403,7 @@ def overtaking_edits(execution: Execution) -> list[Entry[OverheardMessage]]:
     edits = unseen_edits(execution)
     if not edits or len(edits_taken_in(execution)) >= MOST_EDITS or _is_seen(execution):
         return []
-    if of_kind(StopRequest, [*execution.inputs, *execution.has_new_inputs()]):  # a stop takes precedence
+    if of_kind(StopRequest, [*execution.inputs, *execution.untaken_inputs()]):  # a stop takes precedence
         return []
     return edits
 

@@ -602,7 +602,7 @@ class Turn:
         self._hear_inputs()
         self.process, self.params = self.first.event.process, self.past.params
         self.memory = self._recall()
-        if not of_kind(StopRequest, self.execution.has_new_inputs()):
+        if not of_kind(StopRequest, self.execution.untaken_inputs()):
             self.execution.stopping.clear()
 
     def may_show_words(self) -> bool:

@@ -16,7 +16,7 @@ from daemon.app.discovery import PROCESSES, ProcessDependencies, bind_processes,
 from daemon.claude.availability import ModelAvailability
 from daemon.claude.requests import RequestQueue
 from daemon.engine.journal.journal import Journal
-from daemon.engine.worker import SWEEP, Worker
+from daemon.engine.worker import SWEEP_SECONDS, Worker
 from daemon.inner_life.notes import Notes
 from daemon.kinds import (
     INNER,
@@ -246,7 +246,7 @@ async def wait_until_quiet(journal: Journal, worker: Worker, clock: PhaseClock) 
         threads = journal.busy_threads()
         if all(worker.is_asleep(thread) or worker.has_lost(thread) for thread in threads):
             return
-        await clock.go_on(SWEEP)
+        await clock.go_on(SWEEP_SECONDS)
 
 
 @contextlib.contextmanager

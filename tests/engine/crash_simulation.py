@@ -13,7 +13,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import StepResult, TurnBegan, TurnEnded, TurnResumed, WorkerStarted
 from daemon.engine.retries import MAX_FAILURES, crash_record, record_worker_start
-from daemon.engine.worker import SWEEP
+from daemon.engine.worker import SWEEP_SECONDS
 
 PAUSE = 0.2
 """Seconds until a dead worker restarts."""
@@ -124,7 +124,7 @@ class SimulatedRun:
         self._suspects = await record_worker_start(self._journal, SimulatedClock(world), "worker")
         self._life = self._suspects.life
         doom = world.now + world.kills.pop(0) if world.kills else float("inf")
-        heapq.heappush(self._events, (world.now + SWEEP, "", "second"))
+        heapq.heappush(self._events, (world.now + SWEEP_SECONDS, "", "second"))
         await self._sweep()
         while self._left():
             at, name, what = heapq.heappop(self._events)
@@ -145,8 +145,8 @@ class SimulatedRun:
         return [thread for thread in self._world.threads if not thread.ended]
 
     async def _second(self) -> None:
-        await self._suspects.record_lifetime(SWEEP)
-        heapq.heappush(self._events, (self._world.now + SWEEP, "", "second"))
+        await self._suspects.record_lifetime(SWEEP_SECONDS)
+        heapq.heappush(self._events, (self._world.now + SWEEP_SECONDS, "", "second"))
 
     async def _sweep(self) -> None:
         for thread in self._left():

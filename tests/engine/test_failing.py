@@ -37,7 +37,7 @@ from daemon.engine.kinds import (
     WaitEnded,
 )
 from daemon.engine.program import InputSelection
-from daemon.engine.retries import MAX_ATTEMPTS, MAX_FAILURES, MOST_TRIES, SAME_PLACE
+from daemon.engine.retries import MAX_ATTEMPTS, MAX_FAILED_BEGINS, MAX_FAILURES, MAX_FAILURES_AT_ONE_KEY
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 from tests.engine.function_programs import Body, FunctionProgram, pass_time, said_to, say, working
@@ -96,7 +96,7 @@ async def test_three_failures_at_one_place_are_enough(tmp_path: Path) -> None:
         raise RuntimeError("always here")
 
     assert await outcomes(tmp_path, Fails(body)) == ["failed"]
-    assert len(tried) == SAME_PLACE
+    assert len(tried) == MAX_FAILURES_AT_ONE_KEY
 
 
 async def test_what_fails_for_ever_alike_is_given_up_at_once(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ async def test_what_cannot_be_begun_is_given_up_visibly(tmp_path: Path) -> None:
         await say(journal, "mad")
         await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
-        assert len(journal.entries_of_kind(TurnNotBegun)) == MOST_TRIES
+        assert len(journal.entries_of_kind(TurnNotBegun)) == MAX_FAILED_BEGINS
         assert [entry.event.unfit for entry in journal.entries_of_kind(TurnBegan)] == [True]
         assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["failed"]
         await say(journal, "hello")

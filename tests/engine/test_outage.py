@@ -16,14 +16,14 @@ from daemon.engine.kinds import (
     StepGivenUp,
     StepResult,
 )
-from daemon.engine.outages import CHANCE
-from daemon.engine.worker import FEW
+from daemon.engine.outages import JITTER
+from daemon.engine.worker import RETRIES_PER_SUCCESS
 from tests.clock import FakeClock
 from tests.engine.function_programs import Body, FunctionProgram, pass_time, said_to, say, working
 from tests.engine.scenario import Said
 
 PATIENCE = 60.0
-LONG = PATIENCE * (1 + CHANCE)
+LONG = PATIENCE * (1 + JITTER)
 """Seconds to the retry, with maximal jitter."""
 
 
@@ -165,11 +165,11 @@ async def test_a_few_try_first_and_wake_the_others_when_they_succeed(tmp_path: P
         tried = service.tries
         worker.note_success()
         await worker.wait_until_idle()
-        assert service.tries == tried + FEW
+        assert service.tries == tried + RETRIES_PER_SUCCESS
         service.down = False
         worker.note_success()
         await worker.wait_until_idle()
-        assert len(done) == 20 - FEW, "those whose early try failed wait for their time"
+        assert len(done) == 20 - RETRIES_PER_SUCCESS, "those whose early try failed wait for their time"
         await pass_time(clock, worker, LONG)
         assert len(done) == 20
 

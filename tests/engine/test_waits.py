@@ -20,7 +20,7 @@ from daemon.engine.kinds import (
     WaitEnded,
     WaitReminder,
 )
-from daemon.engine.waits import STALE, WaitScheduler
+from daemon.engine.waits import MOST_STALE_DUES, WaitScheduler
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 from tests.engine.function_programs import Body, FunctionProgram, pass_time, said_to, say, working
@@ -294,7 +294,9 @@ async def test_nothing_is_kept_of_those_that_are_over(tmp_path: Path) -> None:
     clock = FakeClock()
     async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
         event = WaitBegan(due=clock.now() + 9 * MANY, execution="x@1")
-        await asyncio.gather(*(journal.append("x", event, key=f"x@1/sleep#{n}") for n in range(STALE)))
+        await asyncio.gather(
+            *(journal.append("x", event, key=f"x@1/sleep#{n}") for n in range(MOST_STALE_DUES))
+        )
         await all_that_wait.end_finished_waits()
         for entry in journal.pending_entries(WaitBegan):
             await journal.append(
@@ -303,7 +305,7 @@ async def test_nothing_is_kept_of_those_that_are_over(tmp_path: Path) -> None:
         await all_that_wait.end_finished_waits()
         assert not all_that_wait._known
         assert not all_that_wait._places
-        assert len(all_that_wait._dues) <= STALE
+        assert len(all_that_wait._dues) <= MOST_STALE_DUES
 
 
 async def test_the_first_look_of_a_life_holds_up_nobody_and_misses_nothing(tmp_path: Path) -> None:

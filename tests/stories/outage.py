@@ -7,13 +7,13 @@ from functools import partial
 import pytest
 
 from daemon.claude.availability import BACKOFF, MOST_TRIES_OF_CALL
-from daemon.engine.outages import CHANCE
+from daemon.engine.outages import JITTER
 from tests.stories.stage import Stage
 
 AWAY = "I can't gather my thoughts"
 AT_FAULT = "I can't think right now"
 """Beginning of the notice about an account fault."""
-LATER = 61.0 * (1 + CHANCE)
+LATER = 61.0 * (1 + JITTER)
 """Seconds until any wait is retried, including jitter."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.engine.outages import CHANCE
+from daemon.engine.outages import JITTER
 from rehearsal.people import BOB as BOB_HIMSELF
 from tests.soak import SOAK
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
@@ -39,7 +39,7 @@ async def test_a_real_bad_request_is_still_a_fault_of_the_message(stage: Stage) 
         stage.model.fail(400, "invalid_request_error", said="messages.0: credit where credit is due")
     ts = await say(stage, "bob", BOB, "Wind the clock.")
     for wait in (60.0, 300.0):
-        longest = wait * (1 + CHANCE) + 1
+        longest = wait * (1 + JITTER) + 1
         await passing(stage, longest, step=longest)
     away, failed = await stage.answers(BOB, ts)
     assert away.startswith(AWAY)

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.app.discovery import PROCESSES
 from daemon.app.journal_commands import verify_journal
-from daemon.engine.retries import SAME_PLACE
+from daemon.engine.retries import MAX_FAILURES_AT_ONE_KEY
 from daemon.kinds import IncomingMessage
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Button
@@ -269,7 +269,7 @@ async def test_what_asks_for_it_is_given_up_and_the_branch_is_told(trying: Stage
     ts = await trying.post("alice", ALICE, "Tidy up, please.")
     await trying.passing(61, lambda: trying.entries("thread-ended"))
     await trying.settled()
-    assert len(trying.entries("attempt-failed")) == SAME_PLACE
+    assert len(trying.entries("attempt-failed")) == MAX_FAILURES_AT_ONE_KEY
     assert (await trying.answers(ALICE, ts))[-1] == "The branch heard nothing, said nobody."
     assert goes_without(trying, deleted)
 
@@ -299,7 +299,7 @@ async def test_what_the_branch_was_told_stands_when_the_root_fails_after_that(tr
     await press(trying, "alice", ALICE, spoken.event.ts, "Yes")
     await trying.until(lambda: trying.entries("attempt-failed"))
     await trying.passing(61, lambda: at_rest(trying))
-    assert len(trying.entries("attempt-failed")) == SAME_PLACE
+    assert len(trying.entries("attempt-failed")) == MAX_FAILURES_AT_ONE_KEY
     assert [entry.event.value for entry in trying.entries("relayed")] == ["yes"]
     assert deleted == [DEED]
     assert f"The branch heard yes, said {IDS['alice']}." in await trying.answers(ALICE, ts)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from daemon.engine.outages import CHANCE
+from daemon.engine.outages import JITTER
 from tests.stories.stage import ALICE, BOB, Stage, reply
 
 AWAY = "I can't gather my thoughts"
 
 
 async def late(stage: Stage, seconds: float) -> None:
-    await stage.clock.leap(seconds * (1 + CHANCE) + 1)
+    await stage.clock.leap(seconds * (1 + JITTER) + 1)
     await stage.soul.worker.sweep()
     await stage.settled()
 
