@@ -18,8 +18,8 @@ from daemon.claude.models import BY_ID, ModelTable, is_listed
 from daemon.engine.clock import DAY
 from daemon.settings.home import CAPABILITIES
 from daemon.settings.limits import (
+    DEFAULT_INNER_LIMITS,
     FREE_PRICE,
-    INNER,
     PERSON,
     PROCESS_TIMEOUT,
     READING,
@@ -165,9 +165,15 @@ class Settings:
     rlm_concurrency: int = setting(READING.concurrency, count_reader(1, 200), "Sixteen at once are usual.")
     rlm_threshold_tokens: int = setting(READING.threshold, count_reader(0, 1_000_000), "8000 are usual.")
     inner_life_enabled: bool = setting(False, read_truth, "Write true or false.")
-    inner_life_min_pause: float = setting(INNER.pause, read_seconds, "Write seconds, or like 30s, 5m or 1h.")
-    inner_life_daily_usd: float = setting(INNER.usd, read_dollars, "Write a number; at 0 it makes no call.")
-    inner_life_daily_messages: int = setting(INNER.messages, count_reader(0, 1_000), "Ten a day are usual.")
+    inner_life_min_pause: float = setting(
+        DEFAULT_INNER_LIMITS.pause, read_seconds, "Write seconds, or like 30s, 5m or 1h."
+    )
+    inner_life_daily_usd: float = setting(
+        DEFAULT_INNER_LIMITS.usd, read_dollars, "Write a number; at 0 it makes no call."
+    )
+    inner_life_daily_messages: int = setting(
+        DEFAULT_INNER_LIMITS.messages, count_reader(0, 1_000), "Ten a day are usual."
+    )
     inner_life_reads_dms: bool = setting(False, read_truth, "Write true or false.")
     knowledge_dirs: tuple[Path, ...] = setting((), read_folders, "Name folders, with commas between.")
     process_commands: AllowedPrograms = setting(

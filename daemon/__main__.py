@@ -23,7 +23,7 @@ import daemon
 from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
 from daemon.engine.exceptions import JournalError, JournalLocked, JournalVersionError
 from daemon.errors import escaped_lines, never_fail
-from daemon.settings.home import UNLOADED, set_private_umask, unloadable_reason
+from daemon.settings.home import LOAD_ERRORS, set_private_umask, unloadable_reason
 from daemon.settings.parse import ConfigError
 from daemon.telemetry.log import begin_log
 
@@ -325,7 +325,7 @@ def _backup(asked: argparse.Namespace) -> int:
 def _loading() -> Iterator[None]:
     try:
         yield
-    except UNLOADED as error:
+    except LOAD_ERRORS as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and not missing.startswith("daemon"):
             raise ConfigError(f"{missing} is not installed here: `make install`, then `make run`") from error

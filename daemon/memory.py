@@ -8,13 +8,10 @@ from typing import Literal
 
 CORE = "core"
 
-
 FORM = "form"
 """Region with abilities and answer form; hidden from a chooser of actions."""
 
-
 DEFAULT = "default"
-
 
 TICK = (
     "llm_recent_responses",
@@ -27,14 +24,11 @@ TICK = (
 )
 """Regions with the numbered contexts of an inner-life tick."""
 
-
 TRAILING = ("person", "playbook", "findings", *TICK, "mood", "time", "instruction")
 """Regions after the conversation, in order; they change between calls."""
 
-
 BEGINNING = "beginning"
 """Region with the first words of the answer, for models that can continue them."""
-
 
 ORDER = (CORE, FORM, DEFAULT, *TRAILING, BEGINNING)
 

@@ -14,16 +14,13 @@ from daemon.settings.limits import TokenUsage
 ENDED = "stop_sequence"
 """Stop reason of an answer at its end, even if the daemon cut the stream there."""
 
-
 REPEATING = "repetition"
 """Stop reason of an answer that the daemon cut for repeated text."""
-
 
 Oddity = Literal["endless", "too-long", "repeating", "unspoken", "private"]
 """Anomaly of an answer: text after its end, too long, repetitive, nothing to say, a
 private thought repeated.
 """
-
 
 Kept = Literal["kept", "again", "lost"]
 """Form of an answer: right at once, right when asked again, or unusable."""
@@ -60,7 +57,6 @@ class ModelReply:
 
 Hear = Callable[[str], Awaitable[bool | None]]
 """Function that gets each piece of an answer; True ends the answer."""
-
 
 Role = Literal["speak", "fast", "fallback", "expert"]
 """Role of a model: to speak; to choose and check; to replace a refusal; to solve hard problems."""
@@ -118,14 +114,11 @@ class LLM(Protocol):
 
 WHOLE_ACCOUNT_FAULTS = frozenset({"unauthorized", "no-credit"})
 
-
 ACCOUNT = WHOLE_ACCOUNT_FAULTS | {"forbidden", "unknown-model"}
 """Faults of the account; some concern only one model."""
 
-
 EVERYWHERE = WHOLE_ACCOUNT_FAULTS | {"unreachable"}
 """Failures that an answer of any model disproves."""
-
 
 SETTINGS: Mapping[Role, str] = {
     "speak": "CLAUDE_MODEL",
@@ -157,7 +150,6 @@ ANTHROPIC = ProviderAccount(
     keys="at platform.claude.com, Settings, API keys",
     billing="at platform.claude.com, Settings, Billing",
 )
-
 
 OPENAI = ProviderAccount(
     server="The server at OPENAI_BASE_URL",

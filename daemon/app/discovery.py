@@ -53,8 +53,8 @@ from daemon.prompts.prompt_catalogue import (
 )
 from daemon.prompts.prompt_catalogue import PLAYBOOK_NAME as PLAIN
 from daemon.reading.read_deeply import read_deeply
-from daemon.settings.home import UNLOADED, project_root, read_text_file, unloadable_reason
-from daemon.settings.limits import INNER, AllowedProgram, InnerLimits
+from daemon.settings.home import LOAD_ERRORS, project_root, read_text_file, unloadable_reason
+from daemon.settings.limits import DEFAULT_INNER_LIMITS, AllowedProgram, InnerLimits
 
 P = TypeVar("P")
 
@@ -86,7 +86,7 @@ class CommandDependencies:
 
     state: InnerLifeState
     reach: RecipientDirectory
-    limits: InnerLimits = INNER
+    limits: InnerLimits = DEFAULT_INNER_LIMITS
     meetings: int = 20
     library: Library | None = None
     recipes: Mapping[str, AllowedProgram] = field(default_factory=dict)
@@ -237,7 +237,7 @@ def find_processes(package: str = PACKAGE) -> tuple[Mapping[str, MentalProcess],
         for file in pkgutil.iter_modules([folder]):
             try:
                 module = import_module(f"{package}.{file.name}")
-            except UNLOADED as error:
+            except LOAD_ERRORS as error:
                 said = unloadable_reason(error, Path(folder, f"{file.name}.py"))
                 faults[file.name] = [f"{said}: mend it, or take it away"]
                 continue
@@ -381,7 +381,7 @@ def find_owner_actions(folder: Path) -> OwnerActions:
         name = f"{ACTIONS}{file.stem}"
         try:
             found = _in(file)
-        except UNLOADED as error:
+        except LOAD_ERRORS as error:
             faults[name] = [f"{unloadable_reason(error, file)}: mend it, or take it away"]
             continue
         if not found:

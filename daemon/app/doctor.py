@@ -54,7 +54,13 @@ from daemon.memory import Memory, working_memory
 from daemon.model import ACCOUNT, AccountFault, ModelReply, Role, account_advice, settings_naming_model
 from daemon.sandbox.environment import SandboxError
 from daemon.sandbox.session import Kind, SandboxFactory, describe_confinement
-from daemon.settings.home import TOKEN, is_readable_by_others, journal_files, project_root, read_text_file
+from daemon.settings.home import (
+    TOKEN,
+    daemon_files_and_contents,
+    is_readable_by_others,
+    project_root,
+    read_text_file,
+)
 from daemon.settings.limits import AllowedProgram
 from daemon.settings.parse import ConfigError
 from daemon.slack.block_text import count_at, parse_json
@@ -511,7 +517,9 @@ def examine_disk(home: Path, scarce: int = SCARCE) -> Finding:
 
 def examine_file_modes(home: Path, env: Path = ENV) -> Finding:
     """Check that no other user can read the journals and tokens."""
-    shown = [str(path) for path in (home, *journal_files(home), env) if is_readable_by_others(path)]
+    shown = [
+        str(path) for path in (home, *daemon_files_and_contents(home), env) if is_readable_by_others(path)
+    ]
     if not shown:
         return well_finding("modes", f"nobody else can read {home} or {env}")
     fix = f"chmod go= {shlex.join(shown)}"

@@ -27,10 +27,8 @@ def moment_of(ts: str) -> Decimal:
 TOO_LATE, ANSWERED, OWN_WORDS = "not answered", "answered before", "your own words"
 """Notes on overheard messages: read too late, or handled or written by a soul whose journal is lost."""
 
-
 REMINDER = "reminder"
-
-
+TIMER_FIRED = "timer-fired"
 CONTEXT = "context:"
 
 
@@ -482,6 +480,3 @@ class ActionObserved(StepEvent):
 
     def line(self) -> str:
         return f"{self.name}: {self.text}"
-
-
-TIMER_FIRED = "timer-fired"

@@ -15,22 +15,17 @@ from daemon.kinds.conversation_kinds import PersonMessage
 INNER = "sess-inner"
 """Thread id of the inner life."""
 
-
 INNER_WAIT = "inner"
-
 
 FAMILIES = frozenset(
     {"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup", "cycle", "message", "mesh"}
 )
 """Families of inner commands whose names stay in the journal after forgetting."""
 
-
 ABOUT = ("id", "ids", "read", "older_than_days")
-
 
 Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", "offline", "close"]
 """Statuses in the process log. "close" hides a handled line."""
-
 
 Became = Literal["said", "declined", "unanswered", "refused"]
 """The outcome of something that the inner life wanted said."""

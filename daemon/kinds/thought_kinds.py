@@ -13,10 +13,8 @@ from daemon.settings.limits import TokenUsage
 OUT_OF_TIME = "time"
 """Failure of a model call: the time of its reading is over."""
 
-
 GAVE_WAY = "gave-way"
 """Failure of a model call: it made room for a person and will be repeated."""
-
 
 TOO_DEAR = "too-dear"
 """Failure of a model call: it would cost more than a whole day's budget."""
@@ -82,7 +80,7 @@ class ModelCall(StepEvent):
         return self.outcome in ("ok", "cut")
 
     @property
-    def is_beyond_budget(self) -> Literal["", "day", "never"]:
+    def exceeded_budget(self) -> Literal["", "day", "never"]:
         """Budget that the call exceeds: "day" (what is left today), "never" (that of any day), or empty."""
         if self.outcome != "over-budget":
             return ""

@@ -114,7 +114,7 @@ DAY_LIMIT = LimitReached(resets="day", bound="money")
 
 
 def limit_that_refused(call: Entry[ModelCall]) -> LimitReached:
-    return replace(DAY_LIMIT, final=call.event.is_beyond_budget == "never")
+    return replace(DAY_LIMIT, final=call.event.exceeded_budget == "never")
 
 
 async def ask_owner_to_continue(turn: Turn, limited: LimitReached) -> Answer:

@@ -165,7 +165,7 @@ class SubCall:
             case "ok" | "cut":
                 return strip_thoughts(call.event.text)
             case "over-budget":
-                return limit_error_text("money" if call.event.is_beyond_budget else call.event.failure)
+                return limit_error_text("money" if call.event.exceeded_budget else call.event.failure)
             case "cancelled" if call.event.ran_out_of_time:
                 return limit_error_text(OUT_OF_TIME)
             case "failed" if call.event.is_too_long:
@@ -293,7 +293,7 @@ class ReadingSession:
     ) -> Entry[ReadingEnded]:
         await self.close()
         made = of_kind(ModelCall, self._ctx.execution.journal.entries_under(self._ctx.path))
-        beyond = [call.event.is_beyond_budget for call in made if call.event.is_beyond_budget]
+        beyond = [call.event.exceeded_budget for call in made if call.event.exceeded_budget]
         sent = [call.event for call in made if call.event.outcome != "over-budget"]
         ended = ReadingEnded(
             answer=answer,

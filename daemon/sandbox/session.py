@@ -44,7 +44,7 @@ from daemon.sandbox.host import INSTEAD, ChildSandbox, ConfinedChild, accept_chi
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.monty_gaps import LACKS, functions_that_call, needs_cpython
 from daemon.sandbox.monty_run import UNREADABLE, assigned_names
-from daemon.settings.home import UNLOADED, unloadable_reason
+from daemon.settings.home import LOAD_ERRORS, unloadable_reason
 from daemon.settings.parse import ConfigError
 
 Kind = Literal["auto", "monty", "cpython"]
@@ -495,7 +495,7 @@ def _module(name: str, module: str) -> object:
         if error.name and f"{module}.".startswith(f"{error.name}."):
             raise ConfigError(f"RLM_SANDBOX={name}: there is no module {error.name}. {NEEDED}") from error
         raise ConfigError(f"RLM_SANDBOX={name}: {error.name} is not installed, which it needs.") from error
-    except UNLOADED as error:
+    except LOAD_ERRORS as error:
         file = Path(f"{module.replace('.', '/')}.py").absolute()
         raise ConfigError(
             f"RLM_SANDBOX={name}: {module}: {unloadable_reason(error, file)}. Mend it."
@@ -512,7 +512,7 @@ async def open_owner_sandbox(
     """Open a sandbox of the owner's class; any exception becomes SandboxError."""
     try:
         return OwnerSandbox(name, await made.open(functions, bounds))
-    except UNLOADED as error:
+    except LOAD_ERRORS as error:
         log.exception("The sandbox %s could not be opened.", name)
         raise SandboxError(
             f"{name} could not be opened ({recorded_name(error)}): the log says why."
@@ -529,7 +529,7 @@ class OwnerSandbox:
     async def execute_code(self, code: str) -> CellResult:
         try:
             came: object = await self._sandbox.execute_code(code)
-        except UNLOADED as error:
+        except LOAD_ERRORS as error:
             log.exception("The sandbox %s failed in a cell.", self._name)
             return self._unusable_result(f"failed ({recorded_name(error)}): the log says why.")
         if not isinstance(came, CellResult):
@@ -544,7 +544,7 @@ class OwnerSandbox:
         """Set variables; any exception becomes SandboxError."""
         try:
             await self._sandbox.bind(**names)
-        except UNLOADED as error:
+        except LOAD_ERRORS as error:
             log.exception("Could not set variables in the sandbox %s.", self._name)
             raise SandboxError(
                 f"{self._name} takes no values ({recorded_name(error)}): the log says why."
@@ -553,7 +553,7 @@ class OwnerSandbox:
     async def close(self) -> None:
         try:
             await self._sandbox.close()
-        except UNLOADED:
+        except LOAD_ERRORS:
             log.exception("The sandbox %s could not be closed.", self._name)
 
 

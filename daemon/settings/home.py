@@ -17,20 +17,12 @@ from daemon.settings.parse import ConfigError
 TOKEN = "console-token"
 """File with the console page's access token."""
 
-
 JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.part")
 """Patterns of journals and of the files beside them."""
 
-
 CAPABILITIES = "model-capabilities.json"
-
-
 PAGE = ("console-token*", "console-sessions", "console-links", "*console-address*")
-
-
 READS = "reads"
-
-
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -72,8 +64,8 @@ def daemon_files(home: Path) -> list[Path]:
     return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 
-def journal_files(home: Path) -> list[Path]:
-    """Return these files and folders, and the files in the folders."""
+def daemon_files_and_contents(home: Path) -> list[Path]:
+    """Return the daemon's files and folders in its home, and the files in these folders."""
     own = daemon_files(home)
     return own + [path for folder in own if folder.is_dir() for path in sorted(folder.iterdir())]
 
@@ -96,7 +88,7 @@ def _close(path: Path) -> None:
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS)
 
 
-MOST_BYTES = 1_000_000
+MOST_TEXT_BYTES = 1_000_000
 """Most bytes of a text, above most models' context windows."""
 
 
@@ -109,7 +101,7 @@ def read_text_file(path: Path) -> str:
         if not stat.S_ISREG(found.st_mode):  # opening a pipe would block
             raise ValueError("it is no ordinary file: put one in its place")
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MOST_TEXT_BYTES + 1)
     except FileNotFoundError:
         raise ValueError("it is not there: put it back") from None
     except PermissionError:
@@ -120,8 +112,8 @@ def read_text_file(path: Path) -> str:
 
 
 def _decoded(data: bytes) -> str:
-    if len(data) > MOST_BYTES:
-        raise ValueError(f"it is longer than {MOST_BYTES:,} bytes: shorten it")
+    if len(data) > MOST_TEXT_BYTES:
+        raise ValueError(f"it is longer than {MOST_TEXT_BYTES:,} bytes: shorten it")
     if b"\0" in data:
         raise ValueError("it is binary, or not in UTF-8: save it as a text in UTF-8")
     try:
@@ -131,9 +123,7 @@ def _decoded(data: bytes) -> str:
 
 
 VERSION = "0.1.0"
-
-
-SHORT = 12
+COMMIT_DIGITS = 12
 
 
 def project_root() -> Path:
@@ -149,7 +139,7 @@ def version() -> str:
             commit = (git / commit.removeprefix("ref: ")).read_text().strip()
     except (OSError, UnicodeDecodeError):  # no checkout, a linked work tree, or packed references
         return VERSION
-    return f"{VERSION} ({commit[:SHORT]})"
+    return f"{VERSION} ({commit[:COMMIT_DIGITS]})"
 
 
 SETTINGS_HEAD = """# Settings
@@ -199,7 +189,7 @@ def _settings_row(line: SettingLine) -> str:
     return f"| `{line.name}` | {default} | {meaning} |"
 
 
-UNLOADED = (
+LOAD_ERRORS = (
     SyntaxError,
     ImportError,
     NameError,

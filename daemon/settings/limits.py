@@ -40,10 +40,8 @@ class TokenUsage:
 PROCESS_TIMEOUT = 600.0
 """Default seconds for a program of the inner life."""
 
-
 CONTINUE = "continue"
 """Value of an owner's choice to continue past a limit."""
-
 
 ITERATIONS = "iterations"
 """Name of the limit on self-calls for one message of a person."""
@@ -60,10 +58,7 @@ class Limits:
 
 
 TURN = Limits(calls=40, tokens=600_000, usd=1.0, seconds=900.0)
-
-
 THREAD = Limits(calls=400, tokens=6_000_000, usd=5.0)
-
 
 PERSON = Limits(calls=1_000, usd=3.0)
 """Default limits of a person per UTC day."""
@@ -99,7 +94,7 @@ class InnerLimits:
     reads_dms: bool = False
 
 
-INNER = InnerLimits()
+DEFAULT_INNER_LIMITS = InnerLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +115,8 @@ class StreamLimits:
 WITHOUT_EVENT = 600.0
 """Seconds for which comments and pings keep a stream open."""
 
-
 STREAM = StreamLimits()
-
-
 IsSlot = Callable[[str], bool]
-
 
 RUNNERS = re.compile(
     r"""
@@ -140,10 +131,7 @@ RUNNERS = re.compile(
 )
 """Programs that run what their arguments say, so that no argument may be a slot."""
 
-
 RUN_BY_FIND = re.compile("-(exec|ok)(dir)?")
-
-
 END_OF_OPTIONS = "--"
 
 
@@ -258,14 +246,11 @@ def make_price(input: float, output: float, cached: float) -> ModelPrice:
 
 FREE_PRICE = ModelPrice(input=0, output=0, cache_read=0, cache_write=0)
 
-
 SLOT = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 """A slot; other braces are plain text."""
 
-
 LONGEST_SLOT_VALUE = 2_000
 """Most characters of a slot's value."""
-
 
 MOST_SLOTS = 10
 

@@ -40,44 +40,36 @@ class ConfigError(Exception):
 
 T = TypeVar("T")
 
-
 SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-", "gsk_", "xai-", "AIza")
 """Prefixes of known secrets, the only part of a value that errors show."""
-
 
 UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """Characters forbidden in request headers."""
 
-
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-
 
 LONGEST = 100 * 366 * UNITS["d"]
 """Longest duration in seconds: its end must be a valid date."""
 
-
 ENTRY = re.compile(r"""(?:[^;'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
 """A program in the list: text up to a semicolon that is not quoted or escaped."""
 
-
 CLASS = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*")
-
-
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def unlike_message(text: str, wanted: str) -> str:
     """Return an error text: what was `wanted`, and the length of the value found or a secret's prefix."""
-    kind = _kind(text)
+    kind = _secret_prefix(text)
     if kind:
         return f"is a secret that begins with {kind}, not {wanted}"
     return f"is not {wanted} (it has {len(text)} characters)"
 
 
-def _kind(text: str) -> str:
-    for kind in SECRETS:
-        if text.startswith(kind):
-            return kind
+def _secret_prefix(text: str) -> str:
+    for prefix in SECRETS:
+        if text.startswith(prefix):
+            return prefix
     return ""
 
 
@@ -106,7 +98,7 @@ def token_reader(kind: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if not text.startswith(kind):
             fault = f"does not begin with {kind}"
-            other = _kind(text)
+            other = _secret_prefix(text)
             if other:
                 fault += f", it begins with {other}"
             raise ValueError(fault)
@@ -328,15 +320,12 @@ BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "time": ("seconds", read_duration),
 }
 
+FREE = "free"
 
-FREELY = "free"
-
-
-PRICED = (2, 3)
+AMOUNTS = (2, 3)
 """Numbers of amounts in a price; the third, for cache reads, defaults to the first."""
 
-
-WINDOW = (4_000, 100_000_000)
+WINDOW_TOKENS = (4_000, 100_000_000)
 
 
 def read_prices(text: str) -> tuple[tuple[str, ModelPrice], ...]:
@@ -346,7 +335,7 @@ def read_prices(text: str) -> tuple[tuple[str, ModelPrice], ...]:
 
 def read_windows(text: str) -> tuple[tuple[str, int], ...]:
     """Parse context windows `NAME=TOKENS`; the default has the name ""."""
-    return _read_by_model(text, count_reader(*WINDOW), default=True)
+    return _read_by_model(text, count_reader(*WINDOW_TOKENS), default=True)
 
 
 def _read_by_model(
@@ -371,17 +360,17 @@ def _read_by_model(
 
 
 def _read_price(text: str) -> ModelPrice:
-    if text.lower() == FREELY:
+    if text.lower() == FREE:
         return FREE_PRICE
     amounts = text.split("/")
-    if len(amounts) not in PRICED:
+    if len(amounts) not in AMOUNTS:
         raise ValueError("is neither free nor INPUT/OUTPUT/CACHED")
     paid = [read_dollars(amount.strip()) for amount in amounts]
     paid.append(paid[0])
-    return make_price(*paid[: PRICED[-1]])
+    return make_price(*paid[: AMOUNTS[-1]])
 
 
-OWN = ("think", "read")
+OWN_PROGRAMS = ("think", "read")
 """Names of the soul's own programs, which the owner's cannot have."""
 
 
@@ -397,7 +386,7 @@ def read_allowed_programs(text: str) -> AllowedPrograms:
             name, recipe = _read_program(entry)
             if name in found:
                 raise ValueError("has a name that was there before")
-            if name in OWN:
+            if name in OWN_PROGRAMS:
                 raise ValueError("has a name of the soul's own processes")
         except ValueError as error:
             raise ValueError(f"holds an entry that {error} (number {place} of {len(entries)})") from None
@@ -446,10 +435,8 @@ def is_loopback(host: str) -> bool:
 ALIKE = 0.8
 """Least similarity of a misspelled name, up to 1."""
 
-
-PLAIN = re.compile("[A-Z][A-Z0-9_]{0,40}", re.IGNORECASE)
+SETTING_NAME = re.compile("[A-Z][A-Z0-9_]{0,40}", re.IGNORECASE)
 """Form of a setting's name; other texts may be secrets."""
-
 
 WORD = re.compile(r"\w+")
 
@@ -465,7 +452,7 @@ class UnknownSetting:
     def __str__(self) -> str:
         if self.meant:
             return f"{self.name} in {self.place} is read by nobody: is it {self.meant}?"
-        named = self.name if PLAIN.fullmatch(self.name) else "A line that is no name"
+        named = self.name if SETTING_NAME.fullmatch(self.name) else "A line that is no name"
         return f"{named} in {self.place} is read by nobody; .env.example lists what is."
 
 

@@ -17,14 +17,10 @@ from daemon.errors import escaped_line, json_line
 
 MINUTE = 60.0
 
-
 ALIKE = 10
 """Most different warnings a minute from one place in the code."""
 
-
 KEPT = 1_000
-
-
 OURS = ("daemon", "rehearsal")
 
 
@@ -38,7 +34,7 @@ def begin_log(level: str, form: str) -> None:
 
 
 class TextFormatter(logging.Formatter):
-    """Lines like `2026-11-23T20:30:08Z WARNING daemon.soul: …` in UTC.
+    """Lines like `2026-11-23T20:30:08Z WARNING daemon.turn: …` in UTC.
 
     Each record is one line, with its traceback indented, so that no text can forge log lines.
     """

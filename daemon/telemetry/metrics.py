@@ -22,7 +22,6 @@ from daemon.kinds import ModelCall, SoulTurnEnded
 Samples = Iterable[tuple[Sequence[str], float]]
 """Values of a metric, each with its label values."""
 
-
 COUNTED_AT_ONCE = 200
 """Entries counted before other tasks may run."""
 

@@ -15,7 +15,7 @@ from daemon.inner_life.contexts import TickContexts, TickMoment
 from daemon.inner_life.tick_log import InnerLifeState
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, ProgramEnded, ProgramStarted, TickLogged
 from daemon.knowledge.visibility import PUBLIC
-from daemon.settings.limits import INNER as LIMITS
+from daemon.settings.limits import DEFAULT_INNER_LIMITS
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 
@@ -49,7 +49,7 @@ class Ticking:
             view=view,
             name="Claudius",
             owners=(),
-            limits=LIMITS,
+            limits=DEFAULT_INNER_LIMITS,
         )
         return TickContexts(state=self.state, now=now, said=lambda seq: journal.entry(seq).event.text)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.settings.home import MOST_BYTES
+from daemon.settings.home import MOST_TEXT_BYTES
 from tests.soak import later
 from tests.stories.choosing import deciding
 from tests.stories.stage import ALICE, Stage, reply
@@ -48,7 +48,11 @@ TEXTS: dict[str, tuple[str, Break, str]] = {
         lambda file: file.write_bytes(b"\x7fELF\0" + SECRET.encode()),
         "it is binary, or not in UTF-8",
     ),
-    "too large": ("soul", written("# Zoe\n" + "x" * MOST_BYTES), f"it is longer than {MOST_BYTES:,} bytes"),
+    "too large": (
+        "soul",
+        written("# Zoe\n" + "x" * MOST_TEXT_BYTES),
+        f"it is longer than {MOST_TEXT_BYTES:,} bytes",
+    ),
     "folder": ("prompts/person", in_place(Path.mkdir), "a folder stands in its place: put the file back."),
     "pipe": ("prompts/mood", in_place(os.mkfifo), "it is no ordinary file: put one in its place."),
     "circular link": ("prompts/time", locked, "it cannot be read (Too many levels of symbolic links)"),
