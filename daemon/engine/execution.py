@@ -325,16 +325,16 @@ class Execution:
 
     def __init__(
         self,
-        around: ExecutionServices,
+        services: ExecutionServices,
         began: Entry[TurnBegan],
         epoch: int,
         path: str = "",
         *,
         is_new: bool = False,
     ) -> None:
-        self.around = around
-        self.journal = journal = around.journal
-        self.clock = around.clock
+        self.services = services
+        self.journal = journal = services.journal
+        self.clock = services.clock
         self.began = began
         self.thread = began.thread
         self.epoch = epoch
@@ -361,7 +361,7 @@ class Execution:
         self.freeze_restart_log()
         self._answers = AnswerMatcher(journal, began, of_kind(AnswerReceived, [*self.restart_log, *mine]))
         self._received = set(_received_inputs(mine))
-        self.outages = OutageWaiter(self, around, self._outages_in(beside))
+        self.outages = OutageWaiter(self, services, self._outages_in(beside))
 
     def _beginning(self) -> Entry[TurnBegan]:
         if self.turn == self.id:
@@ -445,7 +445,7 @@ class Execution:
             thread or self.thread,
             event,
             key=key,
-            author=self.around.author,
+            author=self.services.author,
             cause=cause,
             closes=closes,
             moot=moot,
@@ -454,7 +454,7 @@ class Execution:
         if not new:
             raise FencedError(key)
         self._written(entry)
-        if self.around.replays_always and isinstance(event, StepEvent):
+        if self.services.replays_always and isinstance(event, StepEvent):
             raise ReplayRequested(key)
         return entry
 
@@ -467,12 +467,12 @@ class Execution:
             self.thread,
             event,
             key=key,
-            author=self.around.author,
+            author=self.services.author,
             cause=self.began.seq,
             fence=self._fence,
         )
         self._unawaited.add(draft, receipt_of)
-        if self.around.replays_always:
+        if self.services.replays_always:
             await self.wait_until_saved()
             raise ReplayRequested(key)
         return draft.event

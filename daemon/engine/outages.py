@@ -75,10 +75,10 @@ class OutageWaiter:
     """Waits of one attempt during outages."""
 
     def __init__(
-        self, execution: OutageHost, around: ExecutionServices, recorded: list[Entry[OutageBegan]]
+        self, execution: OutageHost, services: ExecutionServices, recorded: list[Entry[OutageBegan]]
     ) -> None:
         self._execution = execution
-        self._around = around
+        self._services = services
         self.recorded = recorded
         self._wait = self._unended()
         self._skips_sleep = False
@@ -89,7 +89,7 @@ class OutageWaiter:
         self.asleep = False
 
     def _unended(self) -> OutageWait | None:
-        pending = self._around.journal.still_pending(seqs_of(self.recorded))
+        pending = self._services.journal.still_pending(seqs_of(self.recorded))
         for entry in self.recorded:
             if entry.seq in pending:
                 return OutageWait(entry=entry, seconds=entry.event.due - entry.at)
@@ -114,7 +114,7 @@ class OutageWaiter:
                 except Unavailable as error:
                     await self._begin(error)
                     continue
-                self._around.succeeded(subject)
+                self._services.succeeded(subject)
                 return done
             wait = self._wait
             async with self._probing:
@@ -141,7 +141,7 @@ class OutageWaiter:
             await self._failed(wait, error)
             return None
         await self._end(wait)
-        self._around.succeeded(subject)
+        self._services.succeeded(subject)
         return done
 
     async def _inputs_to_accept(self, wait: OutageWait, accepts: bool) -> list[Entry[Input]]:
@@ -167,7 +167,7 @@ class OutageWaiter:
         """Wait again, or give up. A failure before the due time is ignored."""
         await self._report(wait)
         wait.ignores_successes = True
-        is_early = self._around.clock.now() < wait.entry.event.due
+        is_early = self._services.clock.now() < wait.entry.event.due
         if is_early and not self._execution.stopping.is_set():
             return
         try:
@@ -183,7 +183,7 @@ class OutageWaiter:
         """Return the seconds until the next try; raise the error if there is none."""
         if self._execution.stopping.is_set():
             raise error
-        seconds = self._around.patience(error.reason, error.subject, tries)
+        seconds = self._services.patience(error.reason, error.subject, tries)
         if seconds is None:
             raise error
         return seconds * (1 + JITTER * random.random())
@@ -191,7 +191,7 @@ class OutageWaiter:
     async def _record(
         self, error: Unavailable, seconds: float, before: OutageWait | None = None
     ) -> Entry[OutageBegan]:
-        due = self._around.clock.now() + seconds
+        due = self._services.clock.now() + seconds
         event = OutageBegan(reason=error.reason, subject=error.subject, due=due)
         closes = list[int]()
         if before:
@@ -218,13 +218,13 @@ class OutageWaiter:
     async def _report(self, wait: OutageWait) -> None:
         if not wait.is_reported:
             wait.is_reported = True
-            first = self._around.journal.entry(wait.first)
-            await self._around.went_down(self._execution.thread, first)
+            first = self._services.journal.entry(wait.first)
+            await self._services.went_down(self._execution.thread, first)
 
     async def settle(self) -> None:
         if self._wait is None:
             return
-        first = self._around.journal.entry(self._wait.first)
+        first = self._services.journal.entry(self._wait.first)
         if self._execution.pending_about(first.key):
             await self._report(self._wait)
 
@@ -235,12 +235,12 @@ class OutageWaiter:
             self._skips_sleep = False
             return
         self._woken = woken = asyncio.Event()
-        left = min(wait.entry.event.due - self._around.clock.now(), wait.seconds)
-        alarm = asyncio.create_task(self._around.clock.sleep(left), name=f"outage of {self._execution.id}")
+        left = min(wait.entry.event.due - self._services.clock.now(), wait.seconds)
+        alarm = asyncio.create_task(self._services.clock.sleep(left), name=f"outage of {self._execution.id}")
         alarm.add_done_callback(lambda _: woken.set())
         self.asleep = True
         self.notice_input()
-        self._around.changed()
+        self._services.changed()
         try:
             await woken.wait()
         finally:
@@ -251,8 +251,8 @@ class OutageWaiter:
         subject = ""
         if wait.entry.event.subject:
             subject = self._subject
-        first = subject not in self._around.probed
-        self._around.probed.add(subject)
+        first = subject not in self._services.probed
+        self._services.probed.add(subject)
         return first
 
     def notice_input(self) -> None:

@@ -93,7 +93,7 @@ class TurnRunner:
         self._journal = journal
         self._program = program
         self._life = life
-        self._around = ExecutionServices(
+        self._services = ExecutionServices(
             journal=journal,
             clock=clock,
             author=program.author,
@@ -207,7 +207,7 @@ class TurnRunner:
     def _execution(
         self, began: Entry[TurnBegan], epoch: int, path: str = "", *, is_new: bool = False
     ) -> Execution:
-        execution = Execution(self._around, began, epoch, path, is_new=is_new)
+        execution = Execution(self._services, began, epoch, path, is_new=is_new)
         self.running[began.thread] = execution
         self.notice_input(began.thread)
         return execution

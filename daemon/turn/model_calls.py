@@ -502,7 +502,7 @@ async def call_once(deps: TurnDependencies, ctx: Context, wanted: CallRequest) -
         if done.event.outcome == "failed":
             await alert_owners(deps, ctx.execution, done)
         elif done.event.outcome in USABLE_REPLIES:
-            ctx.execution.around.succeeded(done.event.model)
+            ctx.execution.services.succeeded(done.event.model)
     return done
 
 
