@@ -34,21 +34,15 @@ from daemon.settings.home import OTHERS, TOKEN, write_private
 from daemon.settings.parse import ConfigError
 
 FREE_FAILURES = 3
-
-
 LONGEST_DELAY = 30.0
-
 
 FORGOTTEN = 600.0
 """Seconds after which an address's wrong tokens are forgotten."""
 
-
 WAITING = 4
 """Most answers delayed at the same time for one address."""
 
-
 WAITING_IN_ALL = 64
-
 
 KNOWN = 1_000
 """Most addresses whose failures are remembered."""
@@ -106,7 +100,6 @@ def delay_seconds(wrong: int) -> float:
 
 LINK_SECONDS = 600.0
 """Seconds until a sign-in link expires."""
-
 
 SESSION_IDLE_SECONDS = 7 * 86_400.0
 """Seconds without a request until a session expires."""
@@ -223,18 +216,12 @@ def _unusable(folder: Path, error: OSError) -> JournalError:
 
 
 SHORTEST_TOKEN = 20
-
-
 LONGEST_TOKEN = 4_096
-
 
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Flags that neither follow links nor block on a pipe."""
 
-
 FIX = "Remove it, and the next start makes a new one; or set CONSOLE_TOKEN."
-
-
 log = logging.getLogger(__name__)
 
 
@@ -307,8 +294,6 @@ def _locked(home: Path) -> Iterator[None]:
 
 
 MOST_POSTED_BYTES = 8_192
-
-
 POST_PATIENCE = 5.0
 
 
@@ -327,50 +312,35 @@ async def read_posted_json(request: web.Request) -> Mapping[str, Any]:
 HEADER = "X-Console-Token"
 """Header with the console token or a session's secret."""
 
-
 FORMER_COOKIE = "console_token"
 """Former cookie. Browsers send it to every port of the machine, so it is deleted."""
 
-
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
-
-
 PORT = re.compile(r":\d+$")
-
-
 USUAL = {"http": ":80", "https": ":443"}
-
 
 POLICY = (
     "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
-
 SESSION = "/console/session"
-
-
 PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION)
-
 
 STATIC = "/static/"
 """Paths without a token: health checks have none, sockets use tickets, and static files contain no data."""
 
-
 WORLD = ("/api/", "/link/", "/upload/", "/files-pri/", "/rehearsal/", "/v1/")
 """Paths of the rehearsed world, which need no token while the port is local."""
-
 
 FOREIGN_HOST = (
     "This port answers only to localhost, 127.0.0.1, [::1] and the HOST of the daemon's .env. "
     "Open it under one of these names."
 )
 
-
 FOREIGN_ORIGIN = (
     "Another web page sent this request. Only the console's own page may; behind a proxy, CONSOLE_URL in the "
     "daemon's .env says where that is."
 )
-
 
 NO_TOKEN = (
     "This needs the console's token in the header X-Console-Token: the CONSOLE_TOKEN of the daemon's .env, "
@@ -378,13 +348,8 @@ NO_TOKEN = (
     "last line that the daemon prints at its start; `python -m daemon link` prints a new one."
 )
 
-
 WRONG_TOKEN = "This is not the token, or its time is over."
-
-
 TOO_MANY = "Too many wrong tokens came from your address. Wait {seconds} seconds; the right one still works."
-
-
 NOTHING_HERE = "There is nothing under this address."
 
 
@@ -507,11 +472,7 @@ async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
 
 
 BRAKE = web.AppKey("brake", LoginRateLimit)
-
-
 NO_JSON = 'Send {"token": "…"}: the token of a link, or the lasting one.'
-
-
 NO_SESSION = "This is no session that could be ended."
 
 

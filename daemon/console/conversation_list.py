@@ -43,24 +43,16 @@ from daemon.kinds import (
 )
 
 TURNS = frozenset({SoulTurnBegan.kind, SoulTurnEnded.kind})
-
-
 TO_THE_SOUL = frozenset({IncomingMessage.kind, ButtonPress.kind, StopRequest.kind})
-
 
 READ_LATE = frozenset({TOO_LATE, ANSWERED})
 """Notes of overheard messages that were meant for the soul."""
 
-
 FAILED = frozenset({"failed", "abandoned"})
-
-
 NOBODY: Set[str] = frozenset()
-
 
 CHOICES = 500
 """Most people and channels that a filter offers."""
-
 
 MANY = 1_000
 """Conversations examined before other tasks may run."""

@@ -35,13 +35,8 @@ def truncated(text: str, most: int) -> str:
 
 
 MOST_SEARCH_WORDS = 8
-
-
 LONGEST_SEARCH = 200
-
-
 SEEN = ("trailing", "wording", "texts", "saw")
-
 
 MEANT = re.compile("[~%_]")
 """Special characters of SQL patterns, escaped by `~`."""

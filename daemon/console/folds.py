@@ -27,14 +27,11 @@ from daemon.knowledge.visibility import ChannelId, read_channel_of
 SPAN = 5_000
 """Entries read at once in another thread."""
 
-
 NEAR = 300
 """Number of new entries up to which no other thread reads them."""
 
-
 PIECE = 200
 """Entries added before other tasks may run."""
-
 
 Fields = Mapping[str, Any]
 """Values of fields by JSON path; None if the entry has no such field."""
@@ -196,7 +193,6 @@ class NotesFold(Projection):
 AT_ONCE = 10_000
 """Number of unread entries up to which an answer waits for them."""
 
-
 PAUSE = 0.1
 """Seconds between two calls of gc.freeze."""
 
@@ -253,10 +249,7 @@ class BackgroundFoldReader:
 
 
 T = TypeVar("T")
-
-
 Part = Literal["day", "thread", "person", "model"]
-
 
 MANY = 1_000
 """Sums examined before other tasks may run."""

@@ -6,10 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
 GROUP = "Group DM"
-
-
 MOST_ASKED = 20
-
 
 RETRY_AFTER = 600.0
 """Seconds until Slack is asked again for the people in a group DM."""

@@ -34,10 +34,8 @@ from daemon.turn.model_calls import LiveCalls
 PATIENCE = 20.0
 """Seconds in which a client must accept data."""
 
-
 ROOM = 64 * 1024
 """Bytes buffered for each client, here and again in the kernel."""
-
 
 MOST_READERS = 50
 """Most answers sent at the same time."""
@@ -102,22 +100,17 @@ class JsonResponses:
 TAIL = 300
 """Entries sent to a page without a starting point."""
 
-
 BEAT = 15.0
 """Seconds between heartbeats, which detect closed pages."""
-
 
 LONGEST_STREAM = 3_600.0
 """Seconds until a stream ends, so that the page shows its session again."""
 
-
 BITE = 20
 """Entries read at once for a client."""
 
-
 MOST_STREAMS = 50
 """Most streams at the same time. A new one replaces the oldest."""
-
 
 KEPT = 4 * 1024 * 1024
 """Bytes of events cached for all clients."""
@@ -250,25 +243,17 @@ class EventFeed:
 
 
 Span = Callable[..., list[int]]
-
-
 PAGE = 200
-
-
 MOST_PAGE_ENTRIES = 500
-
 
 WEIGHT = 512 * 1024
 """Most characters of a page, besides its first entry."""
 
-
 SLICE = 10_000
 """Entries searched by one query."""
 
-
 SEARCHED = 100_000
 """Most entries searched for one answer."""
-
 
 LOOKED_AT = 4_000
 """Most pattern matches examined for one answer."""

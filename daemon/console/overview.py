@@ -54,14 +54,11 @@ NO_OWNER = (
     "where it was asked."
 )
 
-
 SEVERAL = (
     "The page cannot tell which owner you are, since OWNER_USER_IDS names {count}. Press where it was asked."
 )
 
-
 NOT_YOURS = "Only {names} may answer this."
-
 
 Pressing = Callable[[Entry[QuestionAsked], str, Button], Awaitable[bool]]
 """Press a question's button for a person; False if no presses are taken. Raises JournalError."""
@@ -76,20 +73,15 @@ class PressRefusal:
 
 
 QUESTION_UNKNOWN = PressRefusal(status=404, why="There is no such question.")
-
-
 BUTTON_UNKNOWN = PressRefusal(status=400, why="This question has no such button.")
-
 
 QUESTION_CLOSED = PressRefusal(
     status=409, why="This question is closed: somebody answered it, or nobody needs to any more."
 )
 
-
 ALREADY_PRESSED = PressRefusal(
     status=409, why="A button of this question was pressed already. The soul takes it up as soon as it can."
 )
-
 
 DAEMON_STOPPING = PressRefusal(
     status=503,
@@ -155,34 +147,21 @@ def button_label(asked: QuestionAsked, value: str) -> str:
 LONGEST = 280
 """Most characters of a text in a list."""
 
-
 SEARCHED = 400
 """Most entries found by a filter's words."""
 
-
 LATELY = 12
-
-
 NOTES = 60
-
-
 DEAREST = 25
-
 
 MOST = 500
 """Most people and models returned."""
 
-
 PIECE = 50
 """Conversations prepared before other tasks may run."""
 
-
 NAMELESS = "Somebody"
-
-
 Told = Mapping[str, Any]
-
-
 NO_NAMES: Mapping[str, str] = {}
 
 

@@ -38,42 +38,26 @@ from daemon.telemetry.metrics import Metrics, Samples
 from daemon.turn.model_calls import LiveCalls
 
 T = TypeVar("T")
-
-
 STATIC = Path(__file__).parent / "static"
-
-
 SEQ = re.compile(r"[0-9]{1,15}")
-
 
 SESSION = "sess-"
 """Prefix of thread ids. The page opens a thread at `/#sess-xxxxxxxx`, an entry at `/#72`."""
 
-
 PLACES = frozenset({"before", "after", "around"})
-
-
 NOTHING: Mapping[str, Any] = {}
-
 
 FOUND = 50
 """Default number of search results."""
 
-
 NO_SEQ = "since must be a seq of the journal, and most a number of entries: whole numbers."
-
-
 NO_BEFORE = "before must be a seq of the journal: a whole number."
-
 
 NO_PLACE = (
     "before, after, around and limit must be whole numbers, and only one of the first three may be given."
 )
 
-
 NO_WORDS = "words must name what is looked for."
-
-
 NO_CALL = "There is no model call with this seq in the journal."
 
 
@@ -291,29 +275,15 @@ async def _once(answer: bytes) -> AsyncGenerator[bytes]:
 
 MEDIAN, HIGH_QUANTILE = 0.5, 0.95
 
-
 ANY = "any"
 """Label for a failure that names no model."""
 
-
 AWAY = "Since when no call of the model has succeeded, by what failed last."
-
-
 LATE = "Since when the first words of the model have come late."
-
-
 NEXT = "When the model that is away is tried next."
-
-
 WAITING = "People whose messages wait for the model."
-
-
 LATENCY = f"What the last {RECENT_CALLS} answered calls took, by quantile."
-
-
 ERRORS = "Tries of model calls that failed, by what failed."
-
-
 Told = Mapping[str, Any]
 
 
@@ -439,37 +409,22 @@ def _model_as_json(backend: ModelBackend, name: str) -> Mapping[str, Any]:
 
 STATES = frozenset({"", "failed", "waits"})
 
-
 LIMIT = 40
 """Default number of conversations on a page."""
 
-
 MOST_CONVERSATIONS = 200
-
-
 ID = re.compile(r"[A-Z0-9]{2,20}")
-
 
 MOST_NAMES = 50
 """Most ids in one request."""
 
-
 DAYS = 30
 """Default number of days of costs."""
 
-
 MOST_DAYS = 366
-
-
 NO_PAGE = "before and limit must be whole numbers, and state failed or waits."
-
-
 NO_VALUE = 'Send {"value": "…"}: one of the choices of the question.'
-
-
 NO_IDS = f"of must be ids of people or channels, {MOST_NAMES} at the most, with commas between them."
-
-
 NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
 
 

@@ -27,7 +27,6 @@ from daemon.settings.parse import ConfigError
 MOST = 1_000
 """Most connections, unless fewer files may be open."""
 
-
 log = logging.getLogger(__name__)
 
 
@@ -155,7 +154,6 @@ class ConnectionLimit:
 
 CROWD = web.AppKey("crowd", ConnectionLimit)
 
-
 SITE = 64
 """Bits of an IPv6 address that identify its network, which counts as one address."""
 
@@ -176,26 +174,20 @@ def rate_limit_key(remote: str | None) -> str:
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """Loopback addresses instead of those for all interfaces."""
 
-
 BODY = 16 * 1024 * 1024
 """Most bytes of a request, which may be a long prompt to the rehearsed model."""
-
 
 WAITING = 1_024
 """Connections that may wait to be accepted."""
 
-
 FILES = 4_096
 """Limit of open files requested from the system."""
-
 
 IDLE = 20.0
 """Seconds in which a request's head must arrive."""
 
-
 LINGER = 2.0
 """Seconds to read the rest of an answered request."""
-
 
 BREATH = 0.1
 """Seconds until a failed accept is retried."""

@@ -44,17 +44,13 @@ from daemon.slack.web_api import (
 
 TYPES = "im,mpim,public_channel,private_channel"
 
-
 MOST = 40
 """Calls per minute of each method. Slack allows 50; live conversations need the rest."""
 
-
 MINUTE = 60.0
-
 
 PATIENCE = 300
 """Most seconds that a call waits for rate limits."""
-
 
 log = logging.getLogger(__name__)
 
@@ -201,18 +197,14 @@ def _conversation(item: Item) -> ArchivedConversation:
 STILL = 5.0
 """Seconds without change after which a message is complete, unless marked as growing."""
 
-
 LONGEST_LOOK = 30.0
 """Longest pause between two reads of a growing message, in seconds."""
-
 
 LONGEST_GROWTH = 600.0
 """Seconds without change after which any message is complete: a stream lasts five minutes."""
 
-
 MOST_DELETED = 200
 """Most deleted messages that are remembered, since events may arrive out of order."""
-
 
 Take = Callable[[SlackMessage], Awaitable[None]]
 """Callback for a complete or changed message. Raises JournalError."""

@@ -152,14 +152,11 @@ def _first_call(journal: Journal, team: str, now: float) -> float:
 MOST = 40
 """Threads read, in about a minute, before new gaps are checked for."""
 
-
 CLOSED = ("channel_not_found", "missing_scope", "not_in_channel")
 """Slack errors of a conversation that stays unreadable until somebody acts."""
 
-
 LONG = 300.0
 """Seconds between log lines about progress."""
-
 
 log = logging.getLogger(__name__)
 
@@ -400,7 +397,6 @@ class Backfill:
 
 DORMANT = 30 * 86_400.0
 """Seconds without messages after which a thread of the soul is not read."""
-
 
 MOST_GONE, MOST_UNKNOWN = 3, 10
 """Most vanished, and most unknown, channels that are compared to find a changed id."""

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 ID = re.compile(r"[A-Z0-9]{1,50}")
 
-
 TS = re.compile(r"[0-9]{1,11}\.[0-9]{1,20}")
 """Slack timestamp small enough for every date type."""
-
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 """JSON string or bracket; because of `*+`, a broken string is read only once."""
@@ -123,23 +121,13 @@ def timestamp_at(event: Mapping[str, Any], name: str) -> str:
 
 
 SOMEONE, A_CHANNEL = "someone", "a channel"
-
-
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-
-
 NAME = 80
-
-
 REFERENCE = re.compile(r"<([^<>\n]+)>")
-
-
 MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
-
 
 UNLABELLED = re.compile(r"<@([A-Z0-9]+)>")
 """Mention without a label, as Slack sends it."""
-
 
 CHANNEL = re.compile(r"<#([A-Z0-9]+)\|?>")
 """Channel without a label, as Slack sends it."""
@@ -187,16 +175,9 @@ def _spelled(names: Mapping[str, str], reference: re.Match[str]) -> str:
 
 
 Node = Mapping[str, Any]
-
-
 DEEPEST = 12
-
-
 INDENT = "    "
-
-
 QUOTED = "> "
-
 
 TEXTUAL = frozenset(
     {"text", "title", "name", "label", "alt_text", "fallback", "pretext", "subtitle", "description"}
@@ -204,29 +185,17 @@ TEXTUAL = frozenset(
 )
 """Text fields of objects of unknown types."""
 
-
 SYNTAX = re.compile(r"<(?:[@#!][A-Za-z0-9]|https?://|mailto:|tel:)[^<>\n]*>")
 """References and links that Slack resolves in Markdown, too."""
 
-
 EMOJI_CODE = re.compile(r":[a-z0-9_+'-]+:(?::skin-tone-[2-6]:)?")
-
-
 LABELLED = re.compile(r"<([@#!](?!date)[^<>|\n]*)\|[^<>\n]*>")
-
-
 DATE = re.compile(r"<!date\^[^<>|\n]*\|([^<>\n]*)>")
-
-
 ITEM = re.compile(r"\s*(?:[0-9]+\.|•)\s")
-
-
 ADDRESS = re.compile(r"(?:https?://|mailto:|tel:)[^\s<>|()]*")
-
 
 MARKS = (("code", "`"), ("strike", "~"), ("italic", "_"), ("bold", "*"))
 """Styles and their marks, innermost first."""
-
 
 TEXTLESS = frozenset({"divider", "rich_text"})
 """Block types that may hold no text."""

@@ -118,7 +118,6 @@ ALIKE = (
 )
 """Letters that look like Latin letters, and the Latin ones."""
 
-
 LATIN = re.compile(r"LATIN (?:(?:SMALL|CAPITAL) )?LETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?")
 
 
@@ -214,47 +213,33 @@ def _alike() -> dict[int, str]:
 PATIENCE = 1.0
 """Seconds that a message waits for look-ups; Slack wants its ack within three."""
 
-
 FRESH = 600.0
 """Seconds for which a looked-up audience is valid."""
 
-
 GROUP = "a group conversation"
-
 
 GROUP_MOST = 20
 """Most members of a private conversation who are looked up."""
 
-
 DM = "a direct message"
-
 
 Audience = Literal["", "dm", "group", "private", "shared", "public"]
 """Readers of a conversation. dm, group, private: its members. shared: also people who cannot read every
 public channel. public: the workspace. Empty: unknown.
 """
 
-
 OUTSIDE = ("is_restricted", "is_ultra_restricted", "is_stranger")
-
 
 ABROAD = ("is_ext_shared", "is_pending_ext_shared", "pending_shared", "pending_connected_team_ids")
 """Fields of channels that are shared with other workspaces, or soon will be."""
 
-
 A_MESSAGE = 20
-
 
 A_MINUTE = 60
 """Most look-ups per minute: Slack allows about a hundred."""
 
-
 MINUTE = 60.0
-
-
 REFUSED = 600.0
-
-
 KEPT = 10_000
 
 

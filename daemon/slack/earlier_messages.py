@@ -134,13 +134,8 @@ class _BegunSpeeches:
 MOST_PAGES = 50
 """Most pages of 200 messages that are read of a DM."""
 
-
 MOST_THREADS = 2_000
-
-
 THREAD_PAGES = 5
-
-
 log = logging.getLogger(__name__)
 
 
@@ -231,22 +226,17 @@ def _word(failure: Exception, what: str) -> str:
 LAST = 100
 """Most messages read before a call in a thread, besides the root."""
 
-
 PAGES = 10
 """Most pages of 200 messages read to find a thread's last ones: Slack lists the oldest first."""
-
 
 ABOVE = 20
 """Most messages read above a call in a channel."""
 
-
 APART = 5
 """Most threads above a call, unknown to the journal, in which the soul's messages are read."""
 
-
 RECENT = 86_400
 """Seconds before a call during which a message counts as context."""
-
 
 LONGEST, LONGEST_THREAD = 16_000, 80_000
 """Most characters of context: above a call in a channel, and in a thread."""

@@ -73,20 +73,13 @@ from daemon.slack.places import (
 ALWAYS_ANSWERED = 10.0
 """Seconds that an event may be late and still be answered, even if CATCH_UP_MAX_AGE is smaller."""
 
-
 BOTS = "bots"
-
 
 EARLY = 200
 """Replies and changes kept until their call arrives: Slack does not keep the order."""
 
-
 Written = OverheardMessage | IncomingMessage | StopRequest
-
-
 Taken = Entry[Written]
-
-
 log = logging.getLogger(__name__)
 
 

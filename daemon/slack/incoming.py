@@ -36,8 +36,6 @@ from daemon.slack.block_text import (
 )
 
 CHANGES = ("user_change", "user_profile_changed")
-
-
 RENAMED = ("channel_name", "group_name")
 
 
@@ -79,17 +77,13 @@ def _profile(id: str, user: Mapping[str, Any], ts: str) -> SlackProfile | None:
 
 Node = Mapping[str, Any]
 
-
 MOST = 12_000
 """Most characters of the content besides a message's text."""
 
-
 MOST_OF_A_PREVIEW = 1_000
-
 
 DEEPEST = 3
 """Most levels of messages forwarded within forwarded messages that are read."""
-
 
 PLACEHOLDERS = frozenset(
     {
@@ -100,29 +94,16 @@ PLACEHOLDERS = frozenset(
 )
 """Slack's placeholders for missing text."""
 
-
 CUT = "[… {left_out:,} more characters are left out]"
-
-
 TOO_DEEP = "[a message that is forwarded within this one is left out]"
-
 
 HALF = re.compile(r"(?:<[^<>\n]*|&[a-z]*)\Z")
 """Reference or entity cut off by the end of a text."""
 
-
 FORWARDED, LINKED = "forwarded message", "message that is linked here"
-
-
 PREVIEW = "[preview of a link, which nobody here wrote]"
-
-
 SOMEBODY = "somebody"
-
-
 A_DM, A_GROUP = "a direct message", "a group conversation"
-
-
 PREVIEWED = ("from_url", "original_url", "app_unfurl_url")
 
 
@@ -357,7 +338,6 @@ def _each_once(files: Iterable[Node]) -> list[Node]:
 ACTION = "answer:"
 """Prefix of our buttons' action_ids."""
 
-
 LABEL = 75
 """Most characters that Slack allows on a button."""
 
@@ -422,27 +402,18 @@ def _answer(value: object) -> tuple[str, str]:
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
 """Kind of conversation by Slack's channel_type; private channels are channels."""
 
-
 SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
 """Subtypes of messages that someone wrote; joins and the like are ignored."""
 
-
 SLACKBOT = "USLACKBOT"
-
-
 LONGEST_URL = 2_000
-
-
 LONGEST_WORD = 80
-
 
 GROWN = "grown"
 """Change of a bot's message: new text, or the end of a stream."""
 
-
 GROWS, ENDED = ("in_progress",), ("completed", "complete")
 """Values of `streaming_state` for a growing and a complete stream."""
-
 
 LARGEST = 1 << 50
 """Size in bytes that no file has; larger sizes are ignored, too."""

@@ -77,12 +77,8 @@ SALUTATION_WORDS = """
 """  # noqa: RUF001 - they are the letters of their languages
 """Greetings and thanks; `_` is a space."""
 
-
 SALUTATIONS = frozenset(SALUTATION_WORDS.split())
-
-
 MOST_SALUTATION_WORDS = 4
-
 
 POSSESSIVE = ("'s", "\u2019s", "\u2018s")
 """Suffixes of a mention that does not address somebody."""
@@ -200,8 +196,6 @@ class AmbientRecorder:
 
 
 Address = Literal["dm", "mention", "follow-up", "late", "heard", "ignored"]
-
-
 ANSWERED = ("dm", "mention", "follow-up")
 
 
@@ -248,7 +242,6 @@ def _address(message: SlackMessage, me: BotIdentity, called_by: str | None) -> A
 
 SIGNS = "🛑⛔"
 
-
 STOP_WORDS = """
     🛑 stop stop_it stop_that stop_this stop_here stop_there stop_thinking stop_working stop_talking
     halt cancel cancel_it cancel_that cancel_this abort abort_it that_s_enough
@@ -264,9 +257,7 @@ STOP_WORDS = """
 """
 """Stop phrases in many languages; `_` is a space."""
 
-
 STOP = frozenset(STOP_WORDS.split())
-
 
 POLITE = """
     please pls plz now ok okay just hey bitte jetzt sofort mal svp stp maintenant por favor ahora agora per
@@ -274,42 +265,26 @@ POLITE = """
 """
 """Words beside a stop that do not change its meaning."""
 
-
 ASIDE = frozenset(POLITE.split())
-
-
 TRACE = re.compile(r"!trace[.?!]*", re.IGNORECASE)
-
-
 HELP = re.compile(r"!help(?:\s+!?(?:help|memory|forget|delete|trace|stop))?[.?!]*", re.IGNORECASE)
-
-
 DELETE = re.compile(r"!delete(?:\s+(?:all\s+)?your\s+messages)?(?:\s+here)?[.?!]*", re.IGNORECASE)
-
 
 FULL_WIDTH = "\uff01"
 """Exclamation mark of Chinese and Japanese keyboards."""
-
 
 COMMAND = re.compile(r"![^\W\d_][\w-]{0,39}(?:\s+(?:me|\d{1,6}(?:\s*:.+)?))?", re.DOTALL)
 """Command: a word after one `!`, alone or with `me`, a number, or a number and `: text`. With anything else
 after the word, as in `!important thing happened`, it is plain text.
 """
 
-
 MEMORY = re.compile(r"\s*!memory\b", re.IGNORECASE)
-
-
 FORGET = re.compile(r"\s*!forget\b", re.IGNORECASE)
-
 
 LONGEST_COMMAND = 4_000
 """Most characters of a text that may be a stop."""
 
-
 VARIANT = "\ufe0f"
-
-
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
 
 
@@ -370,7 +345,6 @@ def _readable(sign: str) -> str:
 
 AT_WORK: tuple[type[Event], ...] = (Input, SoulTurnBegan, QuestionAsked)
 """Kinds of pending entries of a thread that works or waits."""
-
 
 RECENT_STOPS = 86_400
 """Seconds for which a 🛑 on a message is answered although nothing runs."""

@@ -25,29 +25,18 @@ PARAGRAPH, LINE, WORD, LINK, SIGN, MOST = 10_000, 10_400, 10_600, 10_800, 10_900
 outside composed characters, or anywhere; Slack takes 12,000.
 """
 
-
 NEAR = 400
 """Characters before the end of a page in which a break is searched."""
 
-
 FULL_STOP = r"(?<=[\u3002\uff01\uff1f])"
-
-
 BREAKS = (r"\n[^\S\n]*\n", r"\n", rf"(?<=[.!?…])\s|{FULL_STOP}", r"\s")
-
-
 BLANK_LINE, END_OF_LINE = map(re.compile, BREAKS[:2])
-
-
 SPACE = re.compile(rf"\s|{FULL_STOP}")
-
 
 SPAN = re.compile(r"<[^<>\s][^<>]*$|\[[^\[\]]*$|\]\([^()\s]*$")
 """Link that is not closed at the end of the text."""
 
-
 FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
-
 
 JOINED = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\udc00-\udfff]")
 """Characters that, like combining marks, extend the one before."""
@@ -152,24 +141,16 @@ def _joined(page: str, at: int) -> bool:
 
 UPDATE_MOST = 4_000
 
-
 MOST_SHOWN_STEPS = 48
 """Most steps of a plan that are shown; further steps are counted."""
 
-
 HEADER = 150
-
-
 SECTION = 3_000
-
 
 STEP = 200
 """Most characters of a step: all steps fit in 50 blocks, even if escaping makes them five times longer."""
 
-
 MARKS = {"done": "✓", "cancelled": "✕"}
-
-
 OPEN = "○"
 
 

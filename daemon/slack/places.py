@@ -54,20 +54,16 @@ from daemon.slack.web_api import (
 
 SECOND_LOOK = 5.0
 
-
 LONGEST = 600.0
 """Most seconds between two counts during a surplus."""
 
-
 OVERLAP = 15.0
 """Seconds after our start in which a replaced daemon may still write."""
-
 
 MEND = (
     "It has a SOUL_HOME of its own: each of the two gets a part of the messages, and both may answer."
     " Stop one of them, or make an app of its own for it. Once it is stopped, this passes within ten minutes."
 )
-
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +122,6 @@ METADATA_EVENT = "soul_speech"
 `answers` the ts of answered messages, with spaces between; `grows` is set while more text will come.
 """
 
-
 MOST_ANSWERED = 100
 """Most answered messages that are named: Slack limits metadata."""
 
@@ -164,10 +159,7 @@ def read_speech_metadata(item: Item) -> SpeechMetadata:
 
 
 E = TypeVar("E", bound=PersonMessage | ReactionChanged)
-
-
 MOST = 2_000
-
 
 OURS: tuple[type[Event], ...] = (SpeechPosted, SpeechFinished, CardShown)
 """Kinds of entries that hold the ts of the soul's messages."""
@@ -396,7 +388,6 @@ class SlackWorkspace:
 
 
 T = TypeVar("T")
-
 
 PAGES = 10
 """Most pages of members that are read; further members count as absent."""

@@ -47,57 +47,35 @@ from daemon.slack.web_api import (
 )
 
 MEGABYTE = 1_000_000
-
-
 MOST = 50 * MEGABYTE
-
 
 PATIENCE = 120.0
 """Most seconds per file, with waits for rate limits and retries."""
 
-
 TRIES = 3
-
-
 CHUNK = 64 * 1024
-
-
 ADDRESS = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[^\s\\]*)?")
-
-
 PORTS = {"http": 80, "https": 443}
-
-
 SLACK_FILES = ("https", "files.slack.com", 443)
-
-
 HTML = ("text/html", "application/xhtml+xml")
-
-
 HTML_BEGINS = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
-
 
 CHECK = "check_file_info"
 """Marker of an external file that only files.info describes."""
 
-
 DELETED = "It was deleted from Slack."
-
 
 DENIED = (
     "Slack does not let this app have it. Invite the app to the conversation where the file was shared; "
     "in a channel that is shared with another company, that company may forbid it."
 )
 
-
 GONE = "It was deleted, or this app is not in the conversation where it was shared: then invite it."
-
 
 PAGE = (
     "It is a page that lives in Slack (a post, a canvas or a list), and no file: copy its text into a "
     "message, or share it as a file."
 )
-
 
 NO_MODE: Mapping[str, str] = {
     "external": "It is kept by another service, to which Slack has only a link: upload the file itself.",
@@ -111,9 +89,7 @@ NO_MODE: Mapping[str, str] = {
 }
 """Reasons not to fetch a file, by its mode in Slack."""
 
-
 NO_ACCESS: Mapping[str, str] = {"access_denied": DENIED, "file_not_found": DELETED}
-
 
 NO_WORD: Mapping[str, str] = {
     "access_denied": DENIED,
@@ -121,22 +97,15 @@ NO_WORD: Mapping[str, str] = {
     "file_deleted": DELETED,
 }
 
-
 NO_SCOPE = f"The Slack app lacks the scope files:read, without which it can read no file. {FIX}"
-
 
 SIGN_IN = (
     "Slack asks to sign in where the file should be: most likely the app lacks the scope files:read, or was "
     f"not installed again since it was added. {FIX}"
 )
 
-
 NO_ADDRESS = "Slack does not say where its content is."
-
-
 ELSEWHERE = "Slack does not keep its content, and the app's token goes nowhere else: upload the file itself."
-
-
 LATER = "Try again in a moment."
 
 
@@ -313,35 +282,22 @@ def _is_html(file: SharedFile, content: bytearray) -> bool:
 
 MOST_FILES = 20
 
-
 AT_ONCE = 2
 """Most files converted at once by all callers."""
-
 
 MOST_THREADS = 200
 """Most threads of a channel whose replies are read, latest first."""
 
-
 NOWHERE = "This conversation is not in Slack: there is nothing to read here."
-
-
 NO_FILES = "Nobody has shared a file in this conversation yet: share one here, and ask again."
-
-
 UNKNOWN_FILE = "There is no file called {name} in this conversation. There are: {known}."
-
-
 TOO_MANY = "There are {count} files in this conversation; at most {most} are read: name those that matter."
-
-
 AWAY = "Slack did not show it ({why}): ask again in a while."
-
 
 UNKNOWN_CHANNEL = (
     "I cannot read {name} from here: I am not in it, or what is said there is not for all who read here. "
     "Ask me in that channel itself."
 )
-
 
 NO_MEMBER = "You are not a member of {name}: I read a channel only for those who are in it."
 

@@ -57,14 +57,8 @@ from daemon.slack.web_api import (
 from daemon.slack.web_api import pages as pages_of
 
 GONE = "message_not_found"
-
-
 SECTION_MOST = 3_000
-
-
 NO_PREVIEWS = {"unfurl_links": False, "unfurl_media": False}
-
-
 log = logging.getLogger(__name__)
 
 
@@ -215,7 +209,6 @@ def _plain(text: str, choices: ButtonRow | None, keep: Set[str] = NOBODY) -> dic
 ENOUGH = 256
 """Number of new characters that are shown without waiting for more."""
 
-
 PACE = 0.7
 """Seconds of waiting after which fewer new characters are shown."""
 
@@ -321,13 +314,10 @@ NO_STREAM = LACKING | {
 }
 """Refusals that prove that no stream was begun; other refusals do not."""
 
-
 GAP = "…"
 """Text of a message that cannot be deleted."""
 
-
 PAGES = 10
-
 
 CARD_PATIENCE = 5
 """Most seconds that a card waits for rate limits, since speech waits for the card."""

@@ -41,17 +41,14 @@ from daemon.slack.web_api import (
 
 NOTHING = ""
 
-
 MOMENT = 0.1
 """Seconds before a status appears: short work needs none, and model calls go first."""
-
 
 ADVICE = (
     "All else works without it. For a sign of work with a Stop button, declare the app as an agent: copy"
     " features.agent_view and the scopes of manifest.json to https://api.slack.com/apps, App Manifest,"
     " and install the app again. `python -m daemon doctor` says whether that is done."
 )
-
 
 log = logging.getLogger(__name__)
 
@@ -330,28 +327,21 @@ class StatusSync:
 
 WORKING, DONE = "processing", "active"
 
-
 REFRESH = 90.0
 """Seconds after which words are set again: Slack clears them after 120."""
 
-
 LOOK = 20.0
-
 
 SESSION_BURST, SESSION_EACH = 20, 2.1
 """Calls at once, and seconds per call: below Slack's 50 per minute (tier 3)."""
 
-
 LINE_BURST, LINE_EACH = 40, 1.1
 """Calls at once, and seconds per call: below Slack's 100 per minute (tier 4, special)."""
 
-
 GOODBYE = 3.0
-
 
 MOST = 200
 """Most threads, latest first, that are searched for statuses of a dead daemon."""
-
 
 EACH = 3_600.0
 """Seconds between records that nothing is shown."""

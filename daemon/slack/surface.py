@@ -76,22 +76,17 @@ from daemon.slack.web_api import (
 Listen = Callable[[AsyncBoltRequest], Awaitable[bool]]
 """Handler of an envelope; returns True if the envelope may be acked."""
 
-
 TAKEN = ("event_callback", "block_actions", "app_rate_limited")
 """Types of payloads for the inbox; others are ignored."""
-
 
 PARTS = ("type", "event", "actions", "user", "channel")
 """Fields of a payload that Bolt gets."""
 
-
 BEAT = 10.0
 """Seconds of silence before a ping, which Slack must answer in half the time."""
 
-
 ACK = 3.0
 """Seconds for an ack before Slack sends the envelope elsewhere."""
-
 
 log = logging.getLogger(__name__)
 
@@ -271,18 +266,14 @@ def _taken(payload: object) -> AsyncBoltRequest | None:
 
 GOODBYE = 2.0
 
-
 FULL = "too_many_websockets"
 """Slack's code for too many sockets: the old one must close before a new one opens."""
-
 
 RECOUNT = "recount"
 """Reason to replace a healthy connection: a new one brings Slack's count."""
 
-
 STEADY = 60.0
 """Seconds that a connection must last to be replaced without a pause."""
-
 
 ADVICE = {
     FULL: "Lower SLACK_CONNECTIONS, or stop what else uses this app.",

@@ -35,12 +35,8 @@ from daemon.slack.incoming import SOMEWHERE, BotIdentity
 OUT_OF_REACH = (aiohttp.ClientError, TimeoutError)
 """Failures without an answer: the call may have taken effect."""
 
-
 LIMITED = "ratelimited"
-
-
 MISSING_SCOPE = "missing_scope"
-
 
 CLOSED = frozenset(
     {
@@ -60,10 +56,8 @@ CLOSED = frozenset(
 )
 """Slack errors of a conversation closed to posts."""
 
-
 RESTRICTED = "restricted_action"
 """Prefix of further errors of closed conversations."""
-
 
 UNWELL = frozenset(
     {
@@ -82,9 +76,7 @@ UNWELL = frozenset(
 )
 """Slack errors of a temporary fault; "" if the answer is not Slack's."""
 
-
 NOT_SLACK = "no answer of Slack's"
-
 
 LACKING = frozenset(
     [
@@ -104,10 +96,8 @@ LACKING = frozenset(
 )
 """Refusals of an optional method, valid until the next start."""
 
-
 REVOKED = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
 """Slack errors of an invalid token."""
-
 
 FATAL = REVOKED | {
     "access_denied",
@@ -120,10 +110,8 @@ FATAL = REVOKED | {
 }
 """Slack errors of a login that no retry fixes."""
 
-
 FIXED = frozenset({"cant_update_message", "edit_window_closed"})
 """Slack errors of a message that cannot be edited any more."""
-
 
 OTHERWISE = (
     FATAL
@@ -141,25 +129,19 @@ OTHERWISE = (
 )
 """Refusals that do not depend on a message's text."""
 
-
 WHERE = {
     "SLACK_BOT_TOKEN": "copy the bot token (xoxb-…) from https://api.slack.com/apps, OAuth & Permissions",
     "SLACK_APP_TOKEN": "make an app-level token (xapp-…) with connections:write at "
     "https://api.slack.com/apps, Basic Information",
 }
 
-
 ESSENTIAL = "chat:write"
-
-
 SCOPE = re.compile(r"[a-z_.]+:[a-z_:.]+")
-
 
 FIX = (
     "Add it at https://api.slack.com/apps, OAuth & Permissions (manifest.json names all that are needed), "
     "and install the app again."
 )
-
 
 log = logging.getLogger(__name__)
 
@@ -265,34 +247,24 @@ class RefusedContent:
 
 Method = Callable[..., Awaitable[AsyncSlackResponse]]
 
-
 Item = Mapping[str, Any]
 """Message or conversation in Slack's format."""
 
-
 CHANNEL = frozenset({"channel", "channel_id"})
-
-
 PAGE, MEMBERS = 200, 1_000
-
 
 SKEW = 300
 """Seconds by which clocks may differ, hence by which readings overlap."""
 
-
 TIMEOUT = 30.0
-
 
 LONGEST_WAIT = 30
 """Most seconds that a call waits for rate limits; a longer Retry-After fails at once."""
 
-
 SECONDS = re.compile(r"[0-9]{1,9}")
-
 
 AT_ONCE = 2
 """Attempts made without a pause."""
-
 
 LONGEST_PAUSE = 30.0
 
