@@ -11,12 +11,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.engine.event import storable_text
-
-if TYPE_CHECKING:
-    from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 ID = re.compile(r"[A-Z0-9]{1,50}")
 
@@ -309,7 +308,8 @@ def _paragraph(section: Node, depth: int) -> list[str]:
 
 
 def _list(block: Node, depth: int) -> list[str]:
-    first, indent = _count(block, "offset") + 1, INDENT * min(_count(block, "indent"), DEEPEST)
+    first = count_at(block.get("offset")) + 1
+    indent = INDENT * min(count_at(block.get("indent")), DEEPEST)
     lines: list[str] = []
     for number, item in enumerate(objects_at(block, "elements"), first):
         mark = f"{number}." if first_text(block, "style") == "ordered" else "•"
@@ -327,9 +327,7 @@ def _preformatted(block: Node, depth: int) -> list[str]:
 
 def _section(block: Node, depth: int) -> list[str]:
     lines = [text_of_object(block.get("text")), *map(text_of_object, objects_at(block, "fields"))]
-    for accessory in _objects(block.get("accessory")):
-        lines += _lines(accessory, depth)
-    return lines
+    return lines + _lines(object_or_empty(block, "accessory"), depth)
 
 
 def _titled(block: Node, depth: int) -> list[str]:
@@ -483,12 +481,3 @@ def _styled(text: str, element: Node) -> str:
         if style.get(name) is True:
             marked = f"{mark}{marked}{mark}"
     return text.replace(core, marked, 1)
-
-
-def _objects(node: object) -> list[Node]:
-    return [node] if isinstance(node, Mapping) else []
-
-
-def _count(node: Node, name: str) -> int:
-    value = node.get(name)
-    return value if type(value) is int and value >= 0 else 0

@@ -18,6 +18,7 @@ from daemon.kinds import SharedFile, moment_of
 from daemon.ports import Button, ButtonRow
 from daemon.slack.block_text import (
     MalformedPayload,
+    Node,
     block_lines,
     clean_display_name,
     display_name,
@@ -74,8 +75,6 @@ def _profile(id: str, user: Mapping[str, Any], ts: str) -> SlackProfile | None:
         id=id, name=name, handle=clean_display_name(first_text(user, "name")), at=moment_of(ts)
     )
 
-
-Node = Mapping[str, Any]
 
 MOST = 12_000
 """Most characters of the content besides a message's text."""
@@ -416,7 +415,7 @@ GROWS, ENDED = ("in_progress",), ("completed", "complete")
 """Values of `streaming_state` for a growing and a complete stream."""
 
 LARGEST = 1 << 50
-"""Size in bytes that no file has; larger sizes are ignored, too."""
+"""Bytes from which a stated size is ignored: no file is that large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -660,7 +659,7 @@ class StopSignal:
     whose: str = ""
 
 
-def stop_of(event: Mapping[str, Any]) -> StopSignal | None:
+def stop_in_event(event: Mapping[str, Any]) -> StopSignal | None:
     if event.get("type") == "agent_session_stopped":
         return StopSignal(
             by="button",

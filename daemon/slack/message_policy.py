@@ -139,26 +139,28 @@ class AmbientRecorder:
 
     async def record_reaction(self, reaction: SlackReaction) -> None:
         """Record a reaction in the conversation of its message, else in the channel's thread."""
-        one = reaction
         team = self._me.team
-        key = f"reaction:{team}:{one.channel}:{one.on}:{one.user}:{one.emoji}:{one.ts}"
+        where = f"{team}:{reaction.channel}:{reaction.on}"
+        key = f"reaction:{where}:{reaction.user}:{reaction.emoji}:{reaction.ts}"
         kind = ""
-        if one.channel.startswith("D"):
+        if reaction.channel.startswith("D"):
             kind = "dm"
-        if self._journal.get(key) or not self._may_react(one, kind):
+        if self._journal.get(key) or not self._may_react(reaction, kind):
             return
-        if self._forgotten.covers(one.user, one.ts):
+        if self._forgotten.covers(reaction.user, reaction.ts):
             return
-        place = conversation_of_message(self._journal, team, one.channel, one.on) or self._said_in(one)
+        place = conversation_of_message(
+            self._journal, team, reaction.channel, reaction.on
+        ) or self._place_of_own_message(reaction)
         if place is None:
-            place = await self._place(one.channel, kind, one.user, one.ts)
+            place = await self._place(reaction.channel, kind, reaction.user, reaction.ts)
         event = ReactionChanged(
-            user=one.user,
-            name=await self._people.claim_display_name(one.user),
-            emoji=one.emoji,
-            on=one.on,
-            ts=one.ts,
-            removed=one.removed,
+            user=reaction.user,
+            name=await self._people.claim_display_name(reaction.user),
+            emoji=reaction.emoji,
+            on=reaction.on,
+            ts=reaction.ts,
+            removed=reaction.removed,
         )
         await record_said(self._journal, place, event, key)
 
@@ -179,10 +181,10 @@ class AmbientRecorder:
         place = await open_channel_thread(
             self._journal, team=self._me.team, channel=channel, where=where, user=person
         )
-        self._audiences.recorded_audience(place.event)
+        self._audiences.note_recorded(place.event)
         return place
 
-    def _said_in(self, reaction: SlackReaction) -> Entry[ConversationOpened] | None:
+    def _place_of_own_message(self, reaction: SlackReaction) -> Entry[ConversationOpened] | None:
         on = float(reaction.on)
         if reaction.whose != self._me.user or float(reaction.ts) - on > MAX_REACTION_AGE:
             return None
@@ -196,7 +198,7 @@ class AmbientRecorder:
 
 
 Address = Literal["dm", "mention", "follow-up", "late", "heard", "ignored"]
-ANSWERED = ("dm", "mention", "follow-up")
+ANSWERED_ADDRESSES = ("dm", "mention", "follow-up")
 
 
 def classify_message(
@@ -206,20 +208,20 @@ def classify_message(
     called_by: str | None,
     *,
     late: bool = False,
-    enough: bool = False,
+    has_reached_limit: bool = False,
 ) -> Address:
     """Classify a message of another user.
 
     `called_by` is the ts of the message that called the soul into the thread; None if the soul takes no part.
-    `late`: the message is too old to answer. `enough`: the limit of bot messages is reached.
+    `late`: the message is too old to answer. `has_reached_limit`: the limit of bot messages is reached.
     """
     address = _address(message, me, called_by)
-    ignores_bot = message.is_by_bot and (enough or not me.is_mentioned_in(message))
-    if address in ANSWERED and (ignores_bot or not allowed.may_be_heard(message)):
+    ignores_bot = message.is_by_bot and (has_reached_limit or not me.is_mentioned_in(message))
+    if address in ANSWERED_ADDRESSES and (ignores_bot or not allowed.may_be_heard(message)):
         address = "heard"
     if address == "heard" and called_by is None:
         return "ignored"
-    if address in ANSWERED and late:
+    if address in ANSWERED_ADDRESSES and late:
         return "late"
     return address
 
@@ -259,13 +261,13 @@ STOP_WORDS = """
 
 STOP = frozenset(STOP_WORDS.split())
 
-POLITE = """
+POLITE_WORDS = """
     please pls plz now ok okay just hey bitte jetzt sofort mal svp stp maintenant por favor ahora agora per
     favore adesso proszę prosím пожалуйста lütfen tolong 请
 """
 """Words beside a stop that do not change its meaning."""
 
-ASIDE = frozenset(POLITE.split())
+ASIDE = frozenset(POLITE_WORDS.split())
 TRACE = re.compile(r"!trace[.?!]*", re.IGNORECASE)
 HELP = re.compile(r"!help(?:\s+!?(?:help|memory|forget|delete|trace|stop))?[.?!]*", re.IGNORECASE)
 DELETE = re.compile(r"!delete(?:\s+(?:all\s+)?your\s+messages)?(?:\s+here)?[.?!]*", re.IGNORECASE)
@@ -281,7 +283,7 @@ after the word, as in `!important thing happened`, it is plain text.
 MEMORY = re.compile(r"\s*!memory\b", re.IGNORECASE)
 FORGET = re.compile(r"\s*!forget\b", re.IGNORECASE)
 
-LONGEST_COMMAND = 4_000
+LONGEST_STOP = 4_000
 """Most characters of a text that may be a stop."""
 
 VARIANT = "\ufe0f"
@@ -311,7 +313,7 @@ def command_of(message: SlackMessage, me: BotIdentity) -> MessageCommand:
 
 def is_stop_word(text: str, name: str = "") -> bool:
     """True if the text only says stop, perhaps politely or with the name."""
-    if len(text) > LONGEST_COMMAND:
+    if len(text) > LONGEST_STOP:
         return False
     aside = ASIDE.union(_words(name))
     words = _words(text)
@@ -350,13 +352,17 @@ RECENT_STOPS = 86_400
 """Seconds for which a 🛑 on a message is answered although nothing runs."""
 
 
-def thread_of(journal: Journal, team: str, stop: StopSignal) -> Entry[ConversationOpened] | None:
+def find_thread_to_stop(journal: Journal, team: str, stop: StopSignal) -> Entry[ConversationOpened] | None:
     if stop.root:
         return conversation_of(journal, thread_key(team, stop.channel, stop.root))
-    return conversation_of_message(journal, team, stop.channel, stop.on) or _speaking(journal, stop)
+    return conversation_of_message(journal, team, stop.channel, stop.on) or _working_thread_with(
+        journal, stop
+    )
 
 
-def expected_in(journal: Journal, me: BotIdentity, stop: StopSignal) -> Entry[ConversationOpened] | None:
+def find_idle_thread_to_stop(
+    journal: Journal, me: BotIdentity, stop: StopSignal
+) -> Entry[ConversationOpened] | None:
     """Return the idle conversation where this person expects a stop, or None.
 
     A 🛑 counts on a recent message of the soul, or on the person's own message to the soul.
@@ -365,7 +371,7 @@ def expected_in(journal: Journal, me: BotIdentity, stop: StopSignal) -> Entry[Co
     if stop.root:
         found = conversation_of(journal, thread_key(me.team, stop.channel, stop.root))
     elif me.is_own_message(stop.whose, ""):
-        found = _said_lately(journal, stop)
+        found = _thread_of_recent_speech(journal, stop)
     elif stop.whose == stop.user:
         said = journal.get(f"msg:{me.team}:{stop.channel}:{stop.on}")
         if said and isinstance(said.event, IncomingMessage):
@@ -375,7 +381,7 @@ def expected_in(journal: Journal, me: BotIdentity, stop: StopSignal) -> Entry[Co
     return found
 
 
-def _said_lately(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened] | None:
+def _thread_of_recent_speech(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened] | None:
     on = float(stop.on)
     if float(stop.ts) - on > RECENT_STOPS:
         return None
@@ -387,7 +393,7 @@ def _said_lately(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened
     return None
 
 
-def _speaking(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened] | None:
+def _working_thread_with(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened] | None:
     for one in working_threads(journal):
         if one.event.channel != stop.channel:
             continue
@@ -406,11 +412,12 @@ def working_threads(journal: Journal) -> list[Entry[ConversationOpened]]:
 
 
 def may_stop(journal: Journal, thread: str, stop: StopSignal, owners: frozenset[str]) -> bool:
-    """True if this person may stop the running work. Anyone may use Slack's button. Work requested after the
-    stop goes on.
+    """True if this person may stop the running work. Anyone may use Slack's button.
+
+    Work requested after the stop goes on.
     """
-    work = _work(journal, thread)
-    if not work or _are_newer(work, stop.ts):
+    work = _stoppable_work(journal, thread)
+    if not work or _all_newer(work, stop.ts):
         return False
     if stop.by == "button" or stop.user in owners:
         return True
@@ -419,29 +426,29 @@ def may_stop(journal: Journal, thread: str, stop: StopSignal, owners: frozenset[
 
 def is_stop_late(journal: Journal, thread: str, ts: str) -> bool:
     """True if all work was requested after the stop at `ts`."""
-    return _are_newer(_work(journal, thread), ts)
+    return _all_newer(_stoppable_work(journal, thread), ts)
 
 
-def _are_newer(work: Iterable[Entry[Input]], ts: str) -> bool:
-    said = [_written(entry.event) for entry in of_kind(PersonMessage, work)]
+def _all_newer(work: Iterable[Entry[Input]], ts: str) -> bool:
+    said = [_requested_at(entry.event) for entry in of_kind(PersonMessage, work)]
     return bool(said) and min(said) > moment_of(ts)
 
 
-def _written(said: PersonMessage) -> Decimal:
+def _requested_at(said: PersonMessage) -> Decimal:
     if isinstance(said, ReminderFired):
         return moment_of(said.ts) - SKEW
     return moment_of(said.ts)
 
 
-def _work(journal: Journal, thread: str) -> list[Entry[Input]]:
+def _stoppable_work(journal: Journal, thread: str) -> list[Entry[Input]]:
     return [
         entry
-        for entry in _asked_for(journal, thread)
+        for entry in _open_inputs(journal, thread)
         if entry.event.rank in (InputRank.MESSAGE, InputRank.STOP)
     ]
 
 
-def _asked_for(journal: Journal, thread: str) -> Iterator[Entry[Input]]:
+def _open_inputs(journal: Journal, thread: str) -> Iterator[Entry[Input]]:
     yield from journal.pending_inputs(thread)
     running: list[Entry[SoulTurnBegan | QuestionAsked]] = journal.pending_entries(
         SoulTurnBegan, QuestionAsked, thread=thread
@@ -465,15 +472,15 @@ def resolve_thread(
     if known:
         found = journal.latest_of_kind(known.thread, ConversationOpened)
     elif command_of(message, me) == "stop":
-        found = _at_work(journal, message)
+        found = _working_thread_here(journal, message)
     else:
-        found = _waiting_for(journal, message, me, owners)
+        found = _thread_waiting_for(journal, message, me, owners)
     if found and found.event.ts:
         return replace(message, root=found.event.ts)
     return message
 
 
-def _at_work(journal: Journal, message: SlackMessage) -> Entry[ConversationOpened] | None:
+def _working_thread_here(journal: Journal, message: SlackMessage) -> Entry[ConversationOpened] | None:
     for one in working_threads(journal):
         is_here = one.event.channel == message.channel and one.event.ts
         if is_here and not is_stop_late(journal, one.thread, message.ts):
@@ -481,7 +488,7 @@ def _at_work(journal: Journal, message: SlackMessage) -> Entry[ConversationOpene
     return None
 
 
-def _waiting_for(
+def _thread_waiting_for(
     journal: Journal, message: SlackMessage, me: BotIdentity, owners: Collection[str]
 ) -> Entry[ConversationOpened] | None:
     if message.change or command_of(message, me):
