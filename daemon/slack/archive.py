@@ -35,8 +35,8 @@ from daemon.slack.web_api import (
     describe_failure,
     is_permanent,
     members,
-    named,
-    pages,
+    method_name,
+    read_pages,
     retry_pause,
     slack_error,
     time_of,
@@ -95,7 +95,7 @@ class ConversationArchive:
         """Return a page of top-level messages: the one with this ts, then older ones."""
         history = self._web.client.conversations_history
         where = {"channel": channel, "latest": ts, "inclusive": True}
-        async for page in pages(self.call_at_pace, history, "messages", 1, **where):
+        async for page in read_pages(self.call_at_pace, history, "messages", 1, **where):
             return _sound(page)
         return []
 
@@ -122,7 +122,7 @@ class ConversationArchive:
             "inclusive": True,
         }
         try:
-            async for page in pages(
+            async for page in read_pages(
                 self.call_at_pace, replies, "messages", 1, include_all_metadata=True, **where
             ):
                 return next((item for item in page if item.get("ts") == ts), None)
@@ -136,7 +136,7 @@ class ConversationArchive:
 
     async def call_at_pace(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
         """Call a method within the shared rate limit."""
-        asked = self._asked.setdefault(named(method), deque(maxlen=MOST))
+        asked = self._asked.setdefault(method_name(method), deque(maxlen=MOST))
         now = due = self._web.clock.steady()
         if len(asked) == MOST:
             due = max(now, asked[0] + MINUTE)
@@ -147,7 +147,7 @@ class ConversationArchive:
 
     async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
         items: list[Item] = []
-        async for page in pages(self.call_at_pace, method, key, **arguments):
+        async for page in read_pages(self.call_at_pace, method, key, **arguments):
             page = _sound(page)
             items += page
             if page and max(map(time_of, page)) < since:

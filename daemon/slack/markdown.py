@@ -158,7 +158,7 @@ TAIL = re.compile(r"[.,;:!?'\"*_~\])}\u2019\u201d\u3002\uff0c]+$")
 AUTHORITY = re.compile(r"[^/?#\\]*")
 PLAIN_HOST = re.compile(rf"[{LETTER}._-]+|\[[0-9a-f:.]+\]", re.IGNORECASE)
 
-MANY = """
+DOMAIN_WORDS = """
     academy agency aero app art asia autos bar beer best bid bio biz blog business buzz cafe cam care cash
     cat center chat church city click clinic cloud club co coach code codes com community company computer
     consulting cool coop cyou date dating deals delivery design dev digital direct directory dog domains
@@ -176,11 +176,11 @@ MANY = """
     website wiki win wine work works world wtf xxx xyz yachts yoga zone
 """
 
-DOMAINS = frozenset(MANY.split())
+DOMAINS = frozenset(DOMAIN_WORDS.split())
 """Top-level domains of over two letters; domains of two letters are countries."""
 
-ENDINGS = "as bz cc cs gz hs in js md ml mm mo pl pm ps py rb rs sh so st tf ts vb vi"
-FILE_ENDINGS = frozenset(ENDINGS.split())
+ENDING_WORDS = "as bz cc cs gz hs in js md ml mm mo pl pm ps py rb rs sh so st tf ts vb vi"
+FILE_ENDINGS = frozenset(ENDING_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +398,7 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{
 BEGUN = re.compile(r"&(?:#(?:[0-9]{0,7}|[xX][0-9a-fA-F]{0,6})|[A-Za-z][A-Za-z0-9]{0,31})?$")
 """Possible start of an entity at the end of a growing text."""
 
-LONGEST = 40
+LONGEST_ENTITY = 40
 UNKNOWN = "\ufffd"
 
 MARKUP = "`|"
@@ -418,7 +418,7 @@ def decode_settled_entities(text: str) -> str:
         return text
     known = mask_code(text)
     upto = len(text)
-    begun = BEGUN.search(known.maybe, max(len(text) - LONGEST, 0))
+    begun = BEGUN.search(known.maybe, max(len(text) - LONGEST_ENTITY, 0))
     if begun:
         upto = begun.start()
     unsure = [found.start() for found in ENTITY.finditer(known.maybe) if found.end() > known.unsure]

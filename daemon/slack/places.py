@@ -54,13 +54,13 @@ from daemon.slack.web_api import (
 
 SECOND_LOOK = 5.0
 
-LONGEST = 600.0
+LONGEST_PAUSE = 600.0
 """Most seconds between two counts during a surplus."""
 
 OVERLAP = 15.0
 """Seconds after our start in which a replaced daemon may still write."""
 
-MEND = (
+OTHER_DAEMON_ADVICE = (
     "It has a SOUL_HOME of its own: each of the two gets a part of the messages, and both may answer."
     " Stop one of them, or make an app of its own for it. Once it is stopped, this passes within ten minutes."
 )
@@ -82,9 +82,10 @@ class OtherDaemonDetector:
     @property
     def owner_advice(self) -> Sequence[str]:
         if self._surplus:
-            return [f"Another daemon uses this Slack app ({self._surplus}). {MEND}"]
-        if self._journal and self._clock.steady() - self._seen < LONGEST:
-            return [f"Another daemon uses this Slack app (it wrote in the journal {self._journal}). {MEND}"]
+            return [f"Another daemon uses this Slack app ({self._surplus}). {OTHER_DAEMON_ADVICE}"]
+        if self._journal and self._clock.steady() - self._seen < LONGEST_PAUSE:
+            evidence = f"it wrote in the journal {self._journal}"
+            return [f"Another daemon uses this Slack app ({evidence}). {OTHER_DAEMON_ADVICE}"]
         return []
 
     def compare_socket_count(self, all: int, ours: int) -> float | None:
@@ -103,7 +104,7 @@ class OtherDaemonDetector:
         known = self.owner_advice
         self._surplus = f"Slack counts {all} sockets, and {ours} are ours"
         self._warn(known)
-        return float(min(SECOND_LOOK * 2 ** (self._looks + 1), LONGEST))
+        return float(min(SECOND_LOOK * 2 ** (self._looks + 1), LONGEST_PAUSE))
 
     def note_foreign_message(self, journal: str, ts: float) -> None:
         if self.since is None or ts < self.since + OVERLAP:
@@ -159,7 +160,7 @@ def read_speech_metadata(item: Item) -> SpeechMetadata:
 
 
 E = TypeVar("E", bound=PersonMessage | ReactionChanged)
-MOST = 2_000
+MOST_CACHED_PLACES = 2_000
 
 OURS: tuple[type[Event], ...] = (SpeechPosted, SpeechFinished, CardShown)
 """Kinds of entries that hold the ts of the soul's messages."""
@@ -169,7 +170,7 @@ def cached_places(journal: JournalReader) -> Callable[[str], ConversationOpened]
     """Return a function that looks up the place of a thread, with a cache: places never change, even by
     forgetting.
     """
-    return lru_cache(MOST)(partial(slack_place, journal))
+    return lru_cache(MOST_CACHED_PLACES)(partial(slack_place, journal))
 
 
 def slack_place(journal: JournalReader, thread: str) -> ConversationOpened:
@@ -259,7 +260,7 @@ class AudienceTracker:
         self._noted: dict[str, str] = {}
         """Recorded audiences by channel; empty at the start, since threads of a channel may disagree."""
 
-    async def record_of_message(self, message: SlackMessage) -> None:
+    async def record_for_message(self, message: SlackMessage) -> None:
         """Record the audience that was looked up when this message was described."""
         where = self._people.conversation_info(message)
         await self.record_found(message.channel, where.audience, message.changed or message.ts)
@@ -275,7 +276,7 @@ class AudienceTracker:
         self._people.forget_audience(channel)
         await self.record_found(channel, "", ts)
 
-    def recorded_audience(self, said: ConversationOpened | AudienceChanged) -> None:
+    def note_recorded(self, said: ConversationOpened | AudienceChanged) -> None:
         self._noted[said.channel] = said.audience
 
     async def record_found(self, channel: str, audience: str, ts: str) -> None:
@@ -283,7 +284,7 @@ class AudienceTracker:
             said = AudienceChanged(team=self._team, channel=channel, audience=audience)
             key = f"audience:{self._team}:{channel}:{ts}"
             entry, _ = await self._journal.append(workspace_thread(self._team), said, key=key, author="core")
-            self.recorded_audience(entry.event)
+            self.note_recorded(entry.event)
 
 
 MOVED = ("channel_id_changed", "group_id_changed")
@@ -445,15 +446,15 @@ async def _answer_or_none(asked: Awaitable[T]) -> T | None:
 async def open_dm_thread(workspace: SlackWorkspace, person: str, hold: Hold) -> str:
     """Open the thread of unasked messages to a person. Raises SlackApiError and OUT_OF_REACH."""
     journal, team = workspace.journal, workspace.me.team
-    channel, audience = _known(journal, team, person)
+    channel, audience = _known_dm(journal, team, person)
     if not channel:
-        channel = await _open(workspace.web, person, hold)
+        channel = await _open_dm(workspace.web, person, hold)
     where = ConversationInfo(kind="dm", name=DM, audience=audience)
     place = await open_channel_thread(journal, team=team, channel=channel, where=where, user=person)
     return place.thread
 
 
-def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
+def _known_dm(journal: Journal, team: str, person: str) -> tuple[str, str]:
     """Return the known DM with a person, and its audience; both empty if none."""
     channel = audience = ""
     for entry in journal.entries_of_kind(ConversationOpened):
@@ -466,7 +467,7 @@ def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
     return channel, audience
 
 
-async def _open(web: WebApi, person: str, hold: Hold) -> str:
+async def _open_dm(web: WebApi, person: str, hold: Hold) -> str:
     answer = await web.call(hold, web.client.conversations_open, users=person)
     channel = answer.get("channel")
     if not isinstance(channel, Mapping) or not channel.get("id"):
