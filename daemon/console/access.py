@@ -62,34 +62,35 @@ class LoginRateLimit:
         self._waiting = 0
 
     async def delay_wrong_token(self, address: str) -> float:
-        """Wait for the delay of a wrong token, then return 0. If too many requests wait, return the delay at
-        once.
+        """Wait for the delay of a wrong token, then return 0.
+
+        If too many requests wait, return the delay at once.
         """
-        guesses = self._failures_of(address)
-        guesses.wrong += 1
-        guesses.at = self._clock.steady()
-        seconds = delay_seconds(guesses.wrong)
+        failures = self._failures_of(address)
+        failures.wrong += 1
+        failures.at = self._clock.steady()
+        seconds = delay_seconds(failures.wrong)
         if not seconds:
             return 0.0
-        if guesses.waiting >= WAITING or self._waiting >= WAITING_IN_ALL:
+        if failures.waiting >= WAITING or self._waiting >= WAITING_IN_ALL:
             return seconds
-        guesses.waiting += 1
+        failures.waiting += 1
         self._waiting += 1
         try:
             await self._clock.sleep(seconds)
         finally:
-            guesses.waiting -= 1
+            failures.waiting -= 1
             self._waiting -= 1
         return 0.0
 
     def _failures_of(self, address: str) -> TokenFailures:
-        guesses = self._known.pop(address, None) or TokenFailures()
-        if self._clock.steady() - guesses.at >= FORGOTTEN:
-            guesses.wrong = 0
+        failures = self._known.pop(address, None) or TokenFailures()
+        if self._clock.steady() - failures.at >= FORGOTTEN:
+            failures.wrong = 0
         if len(self._known) >= KNOWN:
             del self._known[next(iter(self._known))]
-        self._known[address] = guesses
-        return guesses
+        self._known[address] = failures
+        return failures
 
 
 def delay_seconds(wrong: int) -> float:
@@ -325,9 +326,10 @@ POLICY = (
 
 SESSION = "/console/session"
 PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION)
+"""Health checks have no token, and sockets use tickets."""
 
 STATIC = "/static/"
-"""Paths without a token: health checks have none, sockets use tickets, and static files contain no data."""
+"""Prefix of files without data, which need no token."""
 
 WORLD = ("/api/", "/link/", "/upload/", "/files-pri/", "/rehearsal/", "/v1/")
 """Paths of the rehearsed world, which need no token while the port is local."""
@@ -378,8 +380,10 @@ def install_guard(
     if not world_is_open and host not in LOCAL:
         hosts = None
     world = WORLD if world_is_open else ()
-    gate = AccessGuard(hosts=hosts, page=page, credentials=credentials, world=world, brake=brake, crowd=crowd)
-    app.middlewares.append(web.middleware(gate))
+    guard = AccessGuard(
+        hosts=hosts, page=page, credentials=credentials, world=world, brake=brake, crowd=crowd
+    )
+    app.middlewares.append(web.middleware(guard))
     app.on_response_prepare.append(_prepare)
 
 
