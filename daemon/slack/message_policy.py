@@ -107,96 +107,6 @@ def _salutation_words(text: str) -> list[str]:
     return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in text).split()
 
 
-MAX_REACTION_AGE = 7 * 86_400.0
-"""Age in seconds up to which a message of the soul is found for a reaction; the search reads all entries
-since then.
-"""
-
-
-class AmbientRecorder:
-    """Recorder of ambient messages and reactions of permitted authors. Methods raise JournalError."""
-
-    def __init__(self, workspace: SlackWorkspace, audiences: AudienceTracker) -> None:
-        self._journal = workspace.journal
-        self._people = workspace.people
-        self._me = workspace.me
-        self._allowed = workspace.allowed
-        self._forgotten = workspace.forgotten
-        self._audiences = audiences
-
-    async def record_message(self, message: SlackMessage) -> None:
-        where = f"noticed:{self._me.team}:{message.channel}:{message.ts}"
-        key = f"{where}:{message.change}:{message.changed}" if message.change else where
-        known = message.change and self._journal.get(where)
-        if self._journal.get(key) or not (known or self._allowed.may_be_heard(message)):
-            return
-        words = await self._people.describe(message)
-        place = await self._place(
-            message.channel, message.kind, message.author, message.changed or message.ts
-        )
-        event = AmbientMessage(**words, note=message.change)
-        await record_said(self._journal, place, event, key)
-
-    async def record_reaction(self, reaction: SlackReaction) -> None:
-        """Record a reaction in the conversation of its message, else in the channel's thread."""
-        team = self._me.team
-        where = f"{team}:{reaction.channel}:{reaction.on}"
-        key = f"reaction:{where}:{reaction.user}:{reaction.emoji}:{reaction.ts}"
-        kind = ""
-        if reaction.channel.startswith("D"):
-            kind = "dm"
-        if self._journal.get(key) or not self._may_react(reaction, kind):
-            return
-        if self._forgotten.covers(reaction.user, reaction.ts):
-            return
-        place = conversation_of_message(
-            self._journal, team, reaction.channel, reaction.on
-        ) or self._place_of_own_message(reaction)
-        if place is None:
-            place = await self._place(reaction.channel, kind, reaction.user, reaction.ts)
-        event = ReactionChanged(
-            user=reaction.user,
-            name=await self._people.claim_display_name(reaction.user),
-            emoji=reaction.emoji,
-            on=reaction.on,
-            ts=reaction.ts,
-            removed=reaction.removed,
-        )
-        await record_said(self._journal, place, event, key)
-
-    def _may_react(self, reaction: SlackReaction, kind: str) -> bool:
-        if self._me.is_own_message(reaction.user, None):
-            return False
-        if reaction.user in self._allowed.bots:
-            return self._allowed.is_open_to_all(reaction.channel, kind)
-        return self._allowed.may_speak(reaction.user, reaction.channel, kind)
-
-    async def _place(self, channel: str, kind: str, person: str, ts: str) -> Entry[ConversationOpened]:
-        """Return the channel's own thread, after recording the channel's audience at `ts`."""
-        where = await self._people.look_up_conversation(channel, kind, person)
-        known = conversation_of(self._journal, thread_key(self._me.team, channel, ""))
-        if known:
-            await self._audiences.record_found(channel, where.audience, ts)
-            return known
-        place = await open_channel_thread(
-            self._journal, team=self._me.team, channel=channel, where=where, user=person
-        )
-        self._audiences.note_recorded(place.event)
-        return place
-
-    def _place_of_own_message(self, reaction: SlackReaction) -> Entry[ConversationOpened] | None:
-        on = float(reaction.on)
-        if reaction.whose != self._me.user or float(reaction.ts) - on > MAX_REACTION_AGE:
-            return None
-        said: list[Entry[Any]] = self._journal.entries_of_kind(*OURS, at=max(on - SKEW, 0.0))
-        for entry in said:
-            if entry.event.ts == reaction.on:
-                for place in self._journal.latest_first(root_of(entry.thread), ConversationOpened):
-                    if place.event.channel == reaction.channel:
-                        return place
-        return None
-
-
 Address = Literal["dm", "mention", "follow-up", "late", "heard", "ignored"]
 ANSWERED_ADDRESSES = ("dm", "mention", "follow-up")
 
@@ -503,3 +413,93 @@ def _thread_waiting_for(
                 if found.event.channel == message.channel and found.event.ts:
                     return found
     return None
+
+
+MAX_REACTION_AGE = 7 * 86_400.0
+"""Age in seconds up to which a message of the soul is found for a reaction; the search reads all entries
+since then.
+"""
+
+
+class AmbientRecorder:
+    """Recorder of ambient messages and reactions of permitted authors. Methods raise JournalError."""
+
+    def __init__(self, workspace: SlackWorkspace, audiences: AudienceTracker) -> None:
+        self._journal = workspace.journal
+        self._people = workspace.people
+        self._me = workspace.me
+        self._allowed = workspace.allowed
+        self._forgotten = workspace.forgotten
+        self._audiences = audiences
+
+    async def record_message(self, message: SlackMessage) -> None:
+        where = f"noticed:{self._me.team}:{message.channel}:{message.ts}"
+        key = f"{where}:{message.change}:{message.changed}" if message.change else where
+        known = message.change and self._journal.get(where)
+        if self._journal.get(key) or not (known or self._allowed.may_be_heard(message)):
+            return
+        words = await self._people.describe(message)
+        place = await self._place(
+            message.channel, message.kind, message.author, message.changed or message.ts
+        )
+        event = AmbientMessage(**words, note=message.change)
+        await record_said(self._journal, place, event, key)
+
+    async def record_reaction(self, reaction: SlackReaction) -> None:
+        """Record a reaction in the conversation of its message, else in the channel's thread."""
+        team = self._me.team
+        where = f"{team}:{reaction.channel}:{reaction.on}"
+        key = f"reaction:{where}:{reaction.user}:{reaction.emoji}:{reaction.ts}"
+        kind = ""
+        if reaction.channel.startswith("D"):
+            kind = "dm"
+        if self._journal.get(key) or not self._may_react(reaction, kind):
+            return
+        if self._forgotten.covers(reaction.user, reaction.ts):
+            return
+        place = conversation_of_message(
+            self._journal, team, reaction.channel, reaction.on
+        ) or self._place_of_own_message(reaction)
+        if place is None:
+            place = await self._place(reaction.channel, kind, reaction.user, reaction.ts)
+        event = ReactionChanged(
+            user=reaction.user,
+            name=await self._people.claim_display_name(reaction.user),
+            emoji=reaction.emoji,
+            on=reaction.on,
+            ts=reaction.ts,
+            removed=reaction.removed,
+        )
+        await record_said(self._journal, place, event, key)
+
+    def _may_react(self, reaction: SlackReaction, kind: str) -> bool:
+        if self._me.is_own_message(reaction.user, None):
+            return False
+        if reaction.user in self._allowed.bots:
+            return self._allowed.is_open_to_all(reaction.channel, kind)
+        return self._allowed.may_speak(reaction.user, reaction.channel, kind)
+
+    async def _place(self, channel: str, kind: str, person: str, ts: str) -> Entry[ConversationOpened]:
+        """Return the channel's own thread, after recording the channel's audience at `ts`."""
+        where = await self._people.look_up_conversation(channel, kind, person)
+        known = conversation_of(self._journal, thread_key(self._me.team, channel, ""))
+        if known:
+            await self._audiences.record_found(channel, where.audience, ts)
+            return known
+        place = await open_channel_thread(
+            self._journal, team=self._me.team, channel=channel, where=where, user=person
+        )
+        self._audiences.note_recorded(place.event)
+        return place
+
+    def _place_of_own_message(self, reaction: SlackReaction) -> Entry[ConversationOpened] | None:
+        on = float(reaction.on)
+        if reaction.whose != self._me.user or float(reaction.ts) - on > MAX_REACTION_AGE:
+            return None
+        said: list[Entry[Any]] = self._journal.entries_of_kind(*OURS, at=max(on - SKEW, 0.0))
+        for entry in said:
+            if entry.event.ts == reaction.on:
+                for place in self._journal.latest_first(root_of(entry.thread), ConversationOpened):
+                    if place.event.channel == reaction.channel:
+                        return place
+        return None
