@@ -23,9 +23,9 @@ from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalDamaged, JournalError
 from daemon.kinds import GrowingMessageSeen, MessageGrowthEnded, moment_of
 from daemon.slack.block_text import MalformedPayload, first_text
-from daemon.slack.directory import KeyedLock
+from daemon.slack.directory import KeyedLock, workspace_thread
 from daemon.slack.incoming import GROWS, SPOKEN, SlackMessage, message_from_item
-from daemon.slack.places import SlackWorkspace, read_speech_metadata, workspace_thread
+from daemon.slack.places import SlackWorkspace, read_speech_metadata
 from daemon.slack.web_api import (
     AT_ONCE,
     OUT_OF_REACH,
@@ -34,8 +34,8 @@ from daemon.slack.web_api import (
     WebApi,
     describe_failure,
     is_permanent,
-    members,
     method_name,
+    read_members,
     read_pages,
     retry_pause,
     slack_error,
@@ -132,7 +132,7 @@ class ConversationArchive:
         return None
 
     async def read_members(self, channel: str) -> set[str]:
-        return await members(self.call_at_pace, self._web.client.conversations_members, channel)
+        return await read_members(self.call_at_pace, self._web.client.conversations_members, channel)
 
     async def call_at_pace(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
         """Call a method within the shared rate limit."""

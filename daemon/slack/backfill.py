@@ -34,9 +34,10 @@ from daemon.kinds import (
     moment_of,
 )
 from daemon.slack.archive import ArchivedConversation, ConversationArchive, active_threads, message_if_said
+from daemon.slack.directory import workspace_thread
 from daemon.slack.earlier_messages import OwnMessageLookup
 from daemon.slack.inbox import Inbox
-from daemon.slack.places import SlackWorkspace, record_workspace_note, workspace_thread
+from daemon.slack.places import SlackWorkspace, record_workspace_note
 from daemon.slack.web_api import (
     LIMITED,
     OUT_OF_REACH,
@@ -49,6 +50,7 @@ from daemon.slack.web_api import (
 )
 
 MOST_UNSAVED = 40
+"""Most channels whose watermarks are not written yet."""
 
 
 @dataclass(kw_only=True)

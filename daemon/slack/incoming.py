@@ -334,10 +334,10 @@ def _each_once(files: Iterable[Node]) -> list[Node]:
     return list(known.values())
 
 
-ACTION = "answer:"
+ACTION_PREFIX = "answer:"
 """Prefix of our buttons' action_ids."""
 
-LABEL = 75
+LABEL_MOST = 75
 """Most characters that Slack allows on a button."""
 
 
@@ -362,8 +362,8 @@ def make_button_block(choices: ButtonRow) -> dict[str, Any]:
 def _button(asked: str, n: int, choice: Button) -> dict[str, Any]:
     button: dict[str, Any] = {
         "type": "button",
-        "action_id": f"{ACTION}{n}",
-        "text": {"type": "plain_text", "text": choice.label[:LABEL]},
+        "action_id": f"{ACTION_PREFIX}{n}",
+        "text": {"type": "plain_text", "text": choice.label[:LABEL_MOST]},
         "value": json.dumps({"asked": asked, "value": choice.value}),
     }
     if choice.style:
@@ -373,7 +373,7 @@ def _button(asked: str, n: int, choice: Button) -> dict[str, Any]:
 
 def clicks_in(body: Mapping[str, Any]) -> Iterator[ButtonClick]:
     for action in body.get("actions", ()):
-        if isinstance(action, Mapping) and first_text(action, "action_id").startswith(ACTION):
+        if isinstance(action, Mapping) and first_text(action, "action_id").startswith(ACTION_PREFIX):
             yield _press(body, action)
 
 

@@ -38,7 +38,14 @@ from daemon.kinds import (
 from daemon.knowledge.person_notes import BotTraffic
 from daemon.knowledge.visibility import ForgottenPeople, KnownChannels
 from daemon.slack.block_text import TS, first_text, id_at, object_or_empty
-from daemon.slack.directory import DM, AccessPolicy, ConversationInfo, PeopleDirectory, audience_id
+from daemon.slack.directory import (
+    DM,
+    AccessPolicy,
+    ConversationInfo,
+    PeopleDirectory,
+    audience_id,
+    workspace_thread,
+)
 from daemon.slack.incoming import BotIdentity, SlackMessage
 from daemon.slack.web_api import (
     NOT_SLACK,
@@ -47,8 +54,8 @@ from daemon.slack.web_api import (
     WebApi,
     describe_failure,
     is_permanent,
-    members,
     no_lease_check,
+    read_members,
     time_of,
 )
 
@@ -193,10 +200,6 @@ def conversation_of(journal: JournalReader, key: str) -> Entry[ConversationOpene
     if found is None or isinstance(found.event, ConversationOpened):
         return cast(Entry[ConversationOpened] | None, found)
     return journal.latest_of_kind(found.thread, ConversationOpened)
-
-
-def workspace_thread(team: str) -> str:
-    return f"slack:{team}"
 
 
 async def record_workspace_note(journal: Journal, team: str, event: Event) -> None:
@@ -426,7 +429,7 @@ class SlackConversationOpener:
 
     async def are_in(self, channel: str, user: str) -> bool:
         web = self.workspace.web
-        asked = members(web.call_readonly, web.client.conversations_members, channel, PAGES)
+        asked = read_members(web.call_readonly, web.client.conversations_members, channel, PAGES)
         found = await _answer_or_none(asked)
         return found is not None and {user, self.workspace.me.user} <= found
 

@@ -342,8 +342,8 @@ class SlackSpeaker:
         self._status = SlackStatus(self._web, self._journal, self._me.team)
         self._place_of = self._status.place_of
         self._streams: dict[str, MessageStream] = {}
-        self._left_out = left_out
-        self._direct: dict[str, str] = {}
+        self._refused_content = left_out
+        self._dm_threads: dict[str, str] = {}
 
     def begin(self) -> None:
         self._status.begin()
@@ -357,7 +357,7 @@ class SlackSpeaker:
         return self._status.is_busy
 
     def report_left_out(self, thread: str, word: str) -> None:
-        self._left_out.record_refusal(self._place_of(thread).place, thread, word)
+        self._refused_content.record_refusal(self._place_of(thread).place, thread, word)
 
     def pages(
         self, text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
@@ -439,10 +439,10 @@ class SlackSpeaker:
         requests = self._requests(thread, key)
         with translating_failures():
             if not await requests.stop(ts, end, hold):
-                await self._take_buttons(requests, ts, await self._own(thread, float(ts) - 1), hold)
+                await self._remove_buttons(requests, ts, await self._own(thread, float(ts) - 1), hold)
         return ""
 
-    async def _take_buttons(
+    async def _remove_buttons(
         self, requests: MessageRequests, ts: str, own: Sequence[Item], hold: Hold
     ) -> None:
         for item in own:
@@ -553,10 +553,10 @@ class SlackSpeaker:
                 )
 
     async def open_dm(self, person: str, hold: Hold) -> str:
-        if person not in self._direct:
+        if person not in self._dm_threads:
             with translating_failures():
-                self._direct[person] = await open_dm_thread(self._workspace, person, hold)
-        return self._direct[person]
+                self._dm_threads[person] = await open_dm_thread(self._workspace, person, hold)
+        return self._dm_threads[person]
 
     async def name(self, person: str) -> str:
         return await self._people.look_up_name(person)

@@ -22,7 +22,8 @@ from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.execution import Hold
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import ConversationOpened, SoulTurnBegan, StatusCleared
-from daemon.slack.places import cached_places, record_workspace_note, workspace_thread
+from daemon.slack.directory import workspace_thread
+from daemon.slack.places import cached_places, record_workspace_note
 from daemon.slack.web_api import (
     LACKING,
     LIMITED,
@@ -335,6 +336,7 @@ REFRESH = 90.0
 """Seconds after which words are set again: Slack clears them after 120."""
 
 REFRESH_INTERVAL = 20.0
+"""Seconds between checks for statuses to set again."""
 
 SESSION_BURST, SESSION_EACH = 20, 2.1
 """Calls at once, and seconds per call: below Slack's 50 per minute (tier 3)."""

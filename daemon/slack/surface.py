@@ -67,8 +67,8 @@ from daemon.slack.web_api import (
     authenticate,
     describe_failure,
     make_web_api,
-    members,
     quiet_logger,
+    read_members,
     retry_pause,
     socket_url,
 )
@@ -532,7 +532,9 @@ class SlackSurface:
         web, found = self._workspace.web, set[str]()
         with suppress(TimeoutError, SlackApiError, *OUT_OF_REACH):
             async with asyncio.timeout(PATIENCE):
-                found = await members(web.call_readonly, web.client.conversations_members, channel, most=1)
+                found = await read_members(
+                    web.call_readonly, web.client.conversations_members, channel, most=1
+                )
         return found - {self._workspace.me.user}
 
     def is_me(self, id: str) -> bool:

@@ -384,7 +384,7 @@ async def read_pages(
         yield [item for item in page if isinstance(item, Mapping)]
 
 
-async def members(ask: Method, method: Method, channel: str, most: int = sys.maxsize) -> set[str]:
+async def read_members(ask: Method, method: Method, channel: str, most: int = sys.maxsize) -> set[str]:
     found = set[str]()
     async for answer in _answers(ask, method, most, limit=MEMBERS, channel=channel):
         found.update(map(str, answer.get("members") or ()))
