@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from daemon.console.server import CROWD, ConnectionLimit, rate_limit_key
+from daemon.console.server import CONNECTIONS, ConnectionLimit, rate_limit_key
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
 from daemon.settings.home import OTHERS, TOKEN, write_private
@@ -369,8 +369,8 @@ def install_guard(
     Without `credentials` (in a rehearsal), none needs a token. With `world_is_open`, the rehearsed world
     needs none. `url` is the page's address behind a proxy.
     """
-    crowd = app[CROWD] = ConnectionLimit()
-    brake = app[BRAKE] = LoginRateLimit(clock)
+    connections = app[CONNECTIONS] = ConnectionLimit()
+    login_limit = app[LOGIN_LIMIT] = LoginRateLimit(clock)
     page = ""
     if not world_is_open:
         at = urlsplit(url)
@@ -381,7 +381,12 @@ def install_guard(
         hosts = None
     world = WORLD if world_is_open else ()
     guard = AccessGuard(
-        hosts=hosts, page=page, credentials=credentials, world=world, brake=brake, crowd=crowd
+        hosts=hosts,
+        page=page,
+        credentials=credentials,
+        world=world,
+        login_limit=login_limit,
+        connections=connections,
     )
     app.middlewares.append(web.middleware(guard))
     app.on_response_prepare.append(_prepare)
@@ -393,8 +398,8 @@ class AccessGuard:
     page: str
     credentials: PageCredentials | None
     world: tuple[str, ...]
-    brake: LoginRateLimit
-    crowd: ConnectionLimit
+    login_limit: LoginRateLimit
+    connections: ConnectionLimit
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         host = PORT.sub("", request.host)
@@ -402,7 +407,7 @@ class AccessGuard:
             return json_error(403, FOREIGN_HOST)
         if _is_foreign(request, self.page):
             return json_error(403, FOREIGN_ORIGIN)
-        self.crowd.begin_request(request.protocol)
+        self.connections.begin_request(request.protocol)
         try:
             return await self._admit(request, handler)
         except web.HTTPNotFound:
@@ -412,14 +417,14 @@ class AccessGuard:
         except ConnectionResetError:
             return web.Response()
         finally:
-            self.crowd.end_request(request.protocol)
+            self.connections.end_request(request.protocol)
 
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         shown = request.headers.get(HEADER, "")
         if self._holds(request, shown) or self._is_free(request.path):
             return await handler(request)
         if shown:
-            return await refuse_wrong_token(request, self.brake, NO_TOKEN)
+            return await refuse_wrong_token(request, self.login_limit, NO_TOKEN)
         return json_error(401, NO_TOKEN)
 
     def _holds(self, request: web.Request, shown: str) -> bool:
@@ -429,16 +434,18 @@ class AccessGuard:
             session = shown and self.credentials.session_of(shown)
             if not session:
                 return False
-        self.crowd.mark_trusted(request.protocol, session)
+        self.connections.mark_trusted(request.protocol, session)
         return True
 
     def _is_free(self, path: str) -> bool:
         return path in PATHS_WITHOUT_TOKEN or path.startswith((STATIC, *self.world))
 
 
-async def refuse_wrong_token(request: web.Request, brake: LoginRateLimit, how: str = "") -> web.Response:
+async def refuse_wrong_token(
+    request: web.Request, login_limit: LoginRateLimit, how: str = ""
+) -> web.Response:
     """Refuse a wrong token after its delay. `how` says where the right one is."""
-    seconds = await brake.delay_wrong_token(rate_limit_key(request.remote))
+    seconds = await login_limit.delay_wrong_token(rate_limit_key(request.remote))
     if not seconds:
         return json_error(401, f"{WRONG_TOKEN} {how}".strip())
     response = json_error(429, TOO_MANY.format(seconds=math.ceil(seconds)))
@@ -463,7 +470,7 @@ def _is_foreign(request: web.Request, page: str) -> bool:
 
 async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
     if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # the ticket was valid
-        request.app[CROWD].mark_trusted(request.protocol)
+        request.app[CONNECTIONS].mark_trusted(request.protocol)
     headers, caching = response.headers, "no-store"
     if isinstance(response, web.FileResponse):
         caching = "no-cache"
@@ -475,13 +482,13 @@ async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
     headers.setdefault("Cache-Control", caching)
 
 
-BRAKE = web.AppKey("brake", LoginRateLimit)
+LOGIN_LIMIT = web.AppKey("brake", LoginRateLimit)
 NO_JSON = 'Send {"token": "…"}: the token of a link, or the lasting one.'
 NO_SESSION = "This is no session that could be ended."
 
 
 def mount_sessions(app: web.Application, credentials: PageCredentials) -> None:
-    routes = SessionRoutes(credentials=credentials, brake=app[BRAKE])
+    routes = SessionRoutes(credentials=credentials, login_limit=app[LOGIN_LIMIT])
     app.router.add_post(SESSION, routes.open)
     app.router.add_delete(SESSION, routes.end)
 
@@ -489,7 +496,7 @@ def mount_sessions(app: web.Application, credentials: PageCredentials) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRoutes:
     credentials: PageCredentials
-    brake: LoginRateLimit
+    login_limit: LoginRateLimit
 
     async def open(self, request: web.Request) -> web.Response:
         """Open a session for the console token or a link, which is used up."""
@@ -498,7 +505,7 @@ class SessionRoutes:
             return json_error(400, NO_JSON)
         secret = self.credentials.open_session(token)
         if not secret:
-            return await refuse_wrong_token(request, self.brake)
+            return await refuse_wrong_token(request, self.login_limit)
         return web.json_response({"ok": True, "session": secret})
 
     async def end(self, request: web.Request) -> web.Response:
@@ -508,7 +515,7 @@ class SessionRoutes:
         if not name:
             return json_error(401, NO_SESSION)
         self.credentials.sessions.remove(name)
-        request.app[CROWD].close_session(name, request.protocol)
+        request.app[CONNECTIONS].close_session(name, request.protocol)
         return web.json_response({"ok": True})
 
 

@@ -174,11 +174,11 @@ class BudgetInfo:
 class SlackLinks:
     """Queries to Slack.
 
-    `called` returns the name of an id (empty: unknown), `people_in` the ids in a group DM, `link` a message's
-    URL by channel, ts and root (empty in a rehearsal).
+    `name_of` returns the name of an id (empty: unknown), `people_in` the ids in a group DM, `link` the URL of
+    a message by channel, ts and root (empty in a rehearsal).
     """
 
-    called: Callable[[str], Awaitable[str]]
+    name_of: Callable[[str], Awaitable[str]]
     people_in: Callable[[str], Awaitable[Collection[str]]]
     link: Callable[[str, str, str], str]
 
@@ -501,7 +501,7 @@ class PageOverview:
         group = self._conversations.latest_in_channel(id)
         if group and group.where == "group":
             return self._conversations.place_name(group)
-        return self._conversations.names.get(id, "") or await self._slack.called(id)
+        return self._conversations.names.get(id, "") or await self._slack.name_of(id)
 
     async def costs(self, days: int) -> JsonObject:
         """Return the costs of the last `days`: by day, conversation, person and model."""

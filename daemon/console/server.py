@@ -154,7 +154,7 @@ class ConnectionLimit:
         self._told = self._told and len(self._strangers) > self.most_per_address // 2
 
 
-CROWD = web.AppKey("crowd", ConnectionLimit)
+CONNECTIONS = web.AppKey("crowd", ConnectionLimit)
 
 SITE = 64
 """Bits of an IPv6 address that identify its network, which counts as one address."""
@@ -243,8 +243,8 @@ async def serve_app(
     app: web.Application, listener: socket.socket, *, most: int = MOST, idle: float = IDLE
 ) -> AsyncIterator[None]:
     """Serve the application on this socket, with at most `most` connections. `idle` is in seconds."""
-    crowd = app.get(CROWD, ConnectionLimit())
-    crowd.most = most
+    limit = app.get(CONNECTIONS, ConnectionLimit())
+    limit.most = most
     faults = logging.getLogger(f"{__name__}.faults")
     faults.addFilter(is_our_fault)
     runner = web.AppRunner(
@@ -257,14 +257,14 @@ async def serve_app(
     )
     await runner.setup()
     try:
-        async with in_background(_accept_connections(listener, runner, crowd)):
+        async with in_background(_accept_connections(listener, runner, limit)):
             yield
     finally:
         listener.close()
         await runner.cleanup()
 
 
-async def _accept_connections(listener: socket.socket, runner: web.AppRunner, crowd: ConnectionLimit) -> None:
+async def _accept_connections(listener: socket.socket, runner: web.AppRunner, limit: ConnectionLimit) -> None:
     loop, handlers = asyncio.get_running_loop(), runner.server
     assert handlers is not None, "it was set up"
     listener.setblocking(False)
@@ -275,7 +275,7 @@ async def _accept_connections(listener: socket.socket, runner: web.AppRunner, cr
             continue  # closed before the accept
         except OSError as error:
             log.warning("Could not accept a connection (%s): retrying.", error.strerror)
-            crowd.make_room()
+            limit.make_room()
             await asyncio.sleep(ACCEPT_RETRY_PAUSE)
             continue
         try:
@@ -283,4 +283,4 @@ async def _accept_connections(listener: socket.socket, runner: web.AppRunner, cr
         except OSError:
             connection.close()
             continue
-        crowd.add(handler, rate_limit_key(remote[0]))
+        limit.add(handler, rate_limit_key(remote[0]))
