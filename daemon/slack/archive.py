@@ -96,7 +96,7 @@ class ConversationArchive:
         history = self._web.client.conversations_history
         where = {"channel": channel, "latest": ts, "inclusive": True}
         async for page in read_pages(self.call_at_pace, history, "messages", 1, **where):
-            return _sound(page)
+            return _well_formed(page)
         return []
 
     async def read_replies(self, channel: str, root: str, since: float) -> list[Item]:
@@ -148,7 +148,7 @@ class ConversationArchive:
     async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
         items: list[Item] = []
         async for page in read_pages(self.call_at_pace, method, key, **arguments):
-            page = _sound(page)
+            page = _well_formed(page)
             items += page
             if page and max(map(time_of, page)) < since:
                 break
@@ -181,7 +181,7 @@ def active_threads(items: Iterable[Item], since: float) -> dict[str, float]:
     return found
 
 
-def _sound(page: Iterable[Item]) -> list[Item]:
+def _well_formed(page: Iterable[Item]) -> list[Item]:
     return [item for item in page if isinstance(item.get("thread_ts"), str | None)]
 
 

@@ -197,7 +197,7 @@ class ChannelBacklog:
 
 @dataclass(kw_only=True)
 class Backfill:
-    """One pass of backfill, which can be resumed. `tell` wakes a thread.
+    """One pass of backfill, which can be resumed.
 
     `own` is the result of `active_own_threads`. Conversations that Slack refuses to show are skipped.
     """
@@ -206,7 +206,7 @@ class Backfill:
     inbox: Inbox
     own_messages: OwnMessageLookup
     clock: Clock
-    tell: Callable[[str], None]
+    wake_thread: Callable[[str], None]
     max_age: float
     marks: Watermarks
     begun: float
@@ -396,7 +396,7 @@ class Backfill:
                 log.error("Skipped a message in %s: %s", backlog.id, damage)
             await self.clock.sleep(0)  # lets live events in
         for thread in woken:
-            self.tell(thread)
+            self.wake_thread(thread)
 
 
 DORMANT = 30 * 86_400.0
@@ -521,7 +521,7 @@ class BackfillTask:
             inbox=self.inbox,
             own_messages=OwnMessageLookup(self.workspace),
             clock=self.workspace.web.clock,
-            tell=self.workspace.wake,
+            wake_thread=self.workspace.wake,
             max_age=self.max_age,
             marks=self._marks,
             begun=begun,

@@ -152,7 +152,7 @@ def _address(message: SlackMessage, me: BotIdentity, called_by: str | None) -> A
     return "follow-up"
 
 
-SIGNS = "🛑⛔"
+STOP_SIGNS = "🛑⛔"
 
 STOP_WORDS = """
     🛑 stop stop_it stop_that stop_this stop_here stop_there stop_thinking stop_working stop_talking
@@ -243,13 +243,13 @@ def _words(text: str) -> list[str]:
 
 def _as_sign(emoji: re.Match[str]) -> str:
     if emoji[1] in STOP_EMOJIS:
-        return SIGNS[0]
+        return STOP_SIGNS[0]
     return " "
 
 
 def _readable(sign: str) -> str:
-    if sign in SIGNS:
-        return f" {SIGNS[0]} "
+    if sign in STOP_SIGNS:
+        return f" {STOP_SIGNS[0]} "
     if unicodedata.category(sign)[0] in "LMN" and sign != VARIANT:
         return sign
     return " "

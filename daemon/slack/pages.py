@@ -140,6 +140,7 @@ def _joined(page: str, at: int) -> bool:
 
 
 UPDATE_MOST = 4_000
+"""Most characters of a text for chat.update."""
 
 MOST_SHOWN_STEPS = 48
 """Most steps of a plan that are shown; further steps are counted."""
