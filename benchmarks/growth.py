@@ -231,7 +231,7 @@ async def _shown(world: TurnDependencies) -> AsyncIterator[str]:
     mount_console(app, ConsoleSetup(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
     purse = BudgetInfo(daily=5.0, now=world.clock.now)
     answering = PageAnswers(journal, (), _press)
-    directory = SlackLinks(called=_called, people_in=_people_in, link=_link)
+    directory = SlackLinks(name_of=_called, people_in=_people_in, link=_link)
     mount_overview(app, PageOverview(journal, KnownChannels(journal), purse, answering, directory))
     async with serve_app(app, listener):
         yield url_of_socket(listener)

@@ -269,7 +269,7 @@ class StatusView:
         )
         purse = BudgetInfo(daily=budget.daily, now=now)
         link = slack.message_link if settings.slack == "real" else _no_link
-        directory = SlackLinks(called=self._called, people_in=slack.people_in, link=link)
+        directory = SlackLinks(name_of=self._called, people_in=slack.people_in, link=link)
         answering = PageAnswers(journal, settings.owner_user_ids, slack.press)
         self.overview = PageOverview(journal, slack.places, purse, answering, directory)
 

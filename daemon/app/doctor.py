@@ -64,7 +64,7 @@ from daemon.settings.home import (
 from daemon.settings.limits import AllowedProgram
 from daemon.settings.parse import ConfigError
 from daemon.slack.block_text import count_at, parse_json
-from daemon.slack.places import MEND
+from daemon.slack.places import OTHER_DAEMON_ADVICE
 from daemon.slack.status import ADVICE, DONE
 from daemon.slack.surface import BEAT
 from daemon.slack.web_api import (
@@ -75,7 +75,7 @@ from daemon.slack.web_api import (
     identify_bot,
     is_permanent,
     make_web_api,
-    named,
+    method_name,
     slack_error,
     socket_url,
     unreachable_advice,
@@ -447,7 +447,9 @@ async def _agent(web: WebApi) -> Finding:
         await web.call_readonly(method, channel_id=NOWHERE, thread_ts=NEVER, status=DONE)
     except SlackApiError as refusal:
         if slack_error(refusal) in LACKING:
-            return ill_finding("agent", f"Slack refuses {named(method)} ({slack_error(refusal)}). {ADVICE}")
+            return ill_finding(
+                "agent", f"Slack refuses {method_name(method)} ({slack_error(refusal)}). {ADVICE}"
+            )
         if not is_permanent(refusal):
             raise
     return well_finding("agent", "Slack shows that it is at work, with a Stop button")
@@ -470,7 +472,8 @@ async def _sockets(web: WebApi, access: SlackAccess, session: ClientSession) -> 
         return well_finding("sockets", "no other daemon uses this app")
     others = f"Slack counts {counted - 1} sockets of this app that are not ours, so another daemon uses it"
     return ill_finding(
-        "sockets", f"{others}. {MEND} One that has just ended is counted for a moment: look again."
+        "sockets",
+        f"{others}. {OTHER_DAEMON_ADVICE} One that has just ended is counted for a moment: look again.",
     )
 
 

@@ -27,28 +27,22 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from daemon.console.server import CROWD, ConnectionLimit, rate_limit_key
+from daemon.console.server import CONNECTIONS, ConnectionLimit, rate_limit_key
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
 from daemon.settings.home import OTHERS, TOKEN, write_private
 from daemon.settings.parse import ConfigError
 
 FREE_FAILURES = 3
-
-
 LONGEST_DELAY = 30.0
-
 
 FORGOTTEN = 600.0
 """Seconds after which an address's wrong tokens are forgotten."""
 
-
 WAITING = 4
 """Most answers delayed at the same time for one address."""
 
-
 WAITING_IN_ALL = 64
-
 
 KNOWN = 1_000
 """Most addresses whose failures are remembered."""
@@ -68,34 +62,35 @@ class LoginRateLimit:
         self._waiting = 0
 
     async def delay_wrong_token(self, address: str) -> float:
-        """Wait for the delay of a wrong token, then return 0. If too many requests wait, return the delay at
-        once.
+        """Wait for the delay of a wrong token, then return 0.
+
+        If too many requests wait, return the delay at once.
         """
-        guesses = self._failures_of(address)
-        guesses.wrong += 1
-        guesses.at = self._clock.steady()
-        seconds = delay_seconds(guesses.wrong)
+        failures = self._failures_of(address)
+        failures.wrong += 1
+        failures.at = self._clock.steady()
+        seconds = delay_seconds(failures.wrong)
         if not seconds:
             return 0.0
-        if guesses.waiting >= WAITING or self._waiting >= WAITING_IN_ALL:
+        if failures.waiting >= WAITING or self._waiting >= WAITING_IN_ALL:
             return seconds
-        guesses.waiting += 1
+        failures.waiting += 1
         self._waiting += 1
         try:
             await self._clock.sleep(seconds)
         finally:
-            guesses.waiting -= 1
+            failures.waiting -= 1
             self._waiting -= 1
         return 0.0
 
     def _failures_of(self, address: str) -> TokenFailures:
-        guesses = self._known.pop(address, None) or TokenFailures()
-        if self._clock.steady() - guesses.at >= FORGOTTEN:
-            guesses.wrong = 0
+        failures = self._known.pop(address, None) or TokenFailures()
+        if self._clock.steady() - failures.at >= FORGOTTEN:
+            failures.wrong = 0
         if len(self._known) >= KNOWN:
             del self._known[next(iter(self._known))]
-        self._known[address] = guesses
-        return guesses
+        self._known[address] = failures
+        return failures
 
 
 def delay_seconds(wrong: int) -> float:
@@ -106,7 +101,6 @@ def delay_seconds(wrong: int) -> float:
 
 LINK_SECONDS = 600.0
 """Seconds until a sign-in link expires."""
-
 
 SESSION_IDLE_SECONDS = 7 * 86_400.0
 """Seconds without a request until a session expires."""
@@ -223,18 +217,12 @@ def _unusable(folder: Path, error: OSError) -> JournalError:
 
 
 SHORTEST_TOKEN = 20
-
-
 LONGEST_TOKEN = 4_096
-
 
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Flags that neither follow links nor block on a pipe."""
 
-
 FIX = "Remove it, and the next start makes a new one; or set CONSOLE_TOKEN."
-
-
 log = logging.getLogger(__name__)
 
 
@@ -307,8 +295,6 @@ def _locked(home: Path) -> Iterator[None]:
 
 
 MOST_POSTED_BYTES = 8_192
-
-
 POST_PATIENCE = 5.0
 
 
@@ -327,50 +313,36 @@ async def read_posted_json(request: web.Request) -> Mapping[str, Any]:
 HEADER = "X-Console-Token"
 """Header with the console token or a session's secret."""
 
-
 FORMER_COOKIE = "console_token"
 """Former cookie. Browsers send it to every port of the machine, so it is deleted."""
 
-
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
-
-
 PORT = re.compile(r":\d+$")
-
-
 USUAL = {"http": ":80", "https": ":443"}
-
 
 POLICY = (
     "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
-
 SESSION = "/console/session"
-
-
 PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION)
-
+"""Health checks have no token, and sockets use tickets."""
 
 STATIC = "/static/"
-"""Paths without a token: health checks have none, sockets use tickets, and static files contain no data."""
-
+"""Prefix of files without data, which need no token."""
 
 WORLD = ("/api/", "/link/", "/upload/", "/files-pri/", "/rehearsal/", "/v1/")
 """Paths of the rehearsed world, which need no token while the port is local."""
-
 
 FOREIGN_HOST = (
     "This port answers only to localhost, 127.0.0.1, [::1] and the HOST of the daemon's .env. "
     "Open it under one of these names."
 )
 
-
 FOREIGN_ORIGIN = (
     "Another web page sent this request. Only the console's own page may; behind a proxy, CONSOLE_URL in the "
     "daemon's .env says where that is."
 )
-
 
 NO_TOKEN = (
     "This needs the console's token in the header X-Console-Token: the CONSOLE_TOKEN of the daemon's .env, "
@@ -378,13 +350,8 @@ NO_TOKEN = (
     "last line that the daemon prints at its start; `python -m daemon link` prints a new one."
 )
 
-
 WRONG_TOKEN = "This is not the token, or its time is over."
-
-
 TOO_MANY = "Too many wrong tokens came from your address. Wait {seconds} seconds; the right one still works."
-
-
 NOTHING_HERE = "There is nothing under this address."
 
 
@@ -402,8 +369,8 @@ def install_guard(
     Without `credentials` (in a rehearsal), none needs a token. With `world_is_open`, the rehearsed world
     needs none. `url` is the page's address behind a proxy.
     """
-    crowd = app[CROWD] = ConnectionLimit()
-    brake = app[BRAKE] = LoginRateLimit(clock)
+    connections = app[CONNECTIONS] = ConnectionLimit()
+    login_limit = app[LOGIN_LIMIT] = LoginRateLimit(clock)
     page = ""
     if not world_is_open:
         at = urlsplit(url)
@@ -413,8 +380,15 @@ def install_guard(
     if not world_is_open and host not in LOCAL:
         hosts = None
     world = WORLD if world_is_open else ()
-    gate = AccessGuard(hosts=hosts, page=page, credentials=credentials, world=world, brake=brake, crowd=crowd)
-    app.middlewares.append(web.middleware(gate))
+    guard = AccessGuard(
+        hosts=hosts,
+        page=page,
+        credentials=credentials,
+        world=world,
+        login_limit=login_limit,
+        connections=connections,
+    )
+    app.middlewares.append(web.middleware(guard))
     app.on_response_prepare.append(_prepare)
 
 
@@ -424,8 +398,8 @@ class AccessGuard:
     page: str
     credentials: PageCredentials | None
     world: tuple[str, ...]
-    brake: LoginRateLimit
-    crowd: ConnectionLimit
+    login_limit: LoginRateLimit
+    connections: ConnectionLimit
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         host = PORT.sub("", request.host)
@@ -433,7 +407,7 @@ class AccessGuard:
             return json_error(403, FOREIGN_HOST)
         if _is_foreign(request, self.page):
             return json_error(403, FOREIGN_ORIGIN)
-        self.crowd.begin_request(request.protocol)
+        self.connections.begin_request(request.protocol)
         try:
             return await self._admit(request, handler)
         except web.HTTPNotFound:
@@ -443,14 +417,14 @@ class AccessGuard:
         except ConnectionResetError:
             return web.Response()
         finally:
-            self.crowd.end_request(request.protocol)
+            self.connections.end_request(request.protocol)
 
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         shown = request.headers.get(HEADER, "")
         if self._holds(request, shown) or self._is_free(request.path):
             return await handler(request)
         if shown:
-            return await refuse_wrong_token(request, self.brake, NO_TOKEN)
+            return await refuse_wrong_token(request, self.login_limit, NO_TOKEN)
         return json_error(401, NO_TOKEN)
 
     def _holds(self, request: web.Request, shown: str) -> bool:
@@ -460,16 +434,18 @@ class AccessGuard:
             session = shown and self.credentials.session_of(shown)
             if not session:
                 return False
-        self.crowd.mark_trusted(request.protocol, session)
+        self.connections.mark_trusted(request.protocol, session)
         return True
 
     def _is_free(self, path: str) -> bool:
         return path in PATHS_WITHOUT_TOKEN or path.startswith((STATIC, *self.world))
 
 
-async def refuse_wrong_token(request: web.Request, brake: LoginRateLimit, how: str = "") -> web.Response:
+async def refuse_wrong_token(
+    request: web.Request, login_limit: LoginRateLimit, how: str = ""
+) -> web.Response:
     """Refuse a wrong token after its delay. `how` says where the right one is."""
-    seconds = await brake.delay_wrong_token(rate_limit_key(request.remote))
+    seconds = await login_limit.delay_wrong_token(rate_limit_key(request.remote))
     if not seconds:
         return json_error(401, f"{WRONG_TOKEN} {how}".strip())
     response = json_error(429, TOO_MANY.format(seconds=math.ceil(seconds)))
@@ -494,7 +470,7 @@ def _is_foreign(request: web.Request, page: str) -> bool:
 
 async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
     if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # the ticket was valid
-        request.app[CROWD].mark_trusted(request.protocol)
+        request.app[CONNECTIONS].mark_trusted(request.protocol)
     headers, caching = response.headers, "no-store"
     if isinstance(response, web.FileResponse):
         caching = "no-cache"
@@ -506,17 +482,13 @@ async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
     headers.setdefault("Cache-Control", caching)
 
 
-BRAKE = web.AppKey("brake", LoginRateLimit)
-
-
+LOGIN_LIMIT = web.AppKey("brake", LoginRateLimit)
 NO_JSON = 'Send {"token": "…"}: the token of a link, or the lasting one.'
-
-
 NO_SESSION = "This is no session that could be ended."
 
 
 def mount_sessions(app: web.Application, credentials: PageCredentials) -> None:
-    routes = SessionRoutes(credentials=credentials, brake=app[BRAKE])
+    routes = SessionRoutes(credentials=credentials, login_limit=app[LOGIN_LIMIT])
     app.router.add_post(SESSION, routes.open)
     app.router.add_delete(SESSION, routes.end)
 
@@ -524,7 +496,7 @@ def mount_sessions(app: web.Application, credentials: PageCredentials) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRoutes:
     credentials: PageCredentials
-    brake: LoginRateLimit
+    login_limit: LoginRateLimit
 
     async def open(self, request: web.Request) -> web.Response:
         """Open a session for the console token or a link, which is used up."""
@@ -533,7 +505,7 @@ class SessionRoutes:
             return json_error(400, NO_JSON)
         secret = self.credentials.open_session(token)
         if not secret:
-            return await refuse_wrong_token(request, self.brake)
+            return await refuse_wrong_token(request, self.login_limit)
         return web.json_response({"ok": True, "session": secret})
 
     async def end(self, request: web.Request) -> web.Response:
@@ -543,7 +515,7 @@ class SessionRoutes:
         if not name:
             return json_error(401, NO_SESSION)
         self.credentials.sessions.remove(name)
-        request.app[CROWD].close_session(name, request.protocol)
+        request.app[CONNECTIONS].close_session(name, request.protocol)
         return web.json_response({"ok": True})
 
 

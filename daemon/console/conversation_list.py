@@ -43,24 +43,16 @@ from daemon.kinds import (
 )
 
 TURNS = frozenset({SoulTurnBegan.kind, SoulTurnEnded.kind})
-
-
 TO_THE_SOUL = frozenset({IncomingMessage.kind, ButtonPress.kind, StopRequest.kind})
-
 
 READ_LATE = frozenset({TOO_LATE, ANSWERED})
 """Notes of overheard messages that were meant for the soul."""
 
-
 FAILED = frozenset({"failed", "abandoned"})
-
-
 NOBODY: Set[str] = frozenset()
-
 
 CHOICES = 500
 """Most people and channels that a filter offers."""
-
 
 MANY = 1_000
 """Conversations examined before other tasks may run."""
@@ -136,7 +128,7 @@ class ConversationFold(FieldFold):
         if found is None and self._low:
             opened = _opening(self.journal, root)
             if opened:
-                return _begun(opened)
+                return _new_summary(opened)
         return found
 
     async def matching(
@@ -221,9 +213,9 @@ class ConversationFold(FieldFold):
             return False
         if asked.state == "waits" and one.thread not in waiting:
             return False
-        return not asked.words or one.thread in asked.found or self._named(one, asked.words)
+        return not asked.words or one.thread in asked.found or self._is_named(one, asked.words)
 
-    def _named(self, one: ConversationSummary, words: Collection[str]) -> bool:
+    def _is_named(self, one: ConversationSummary, words: Collection[str]) -> bool:
         names = "\n".join([self.place_name(one), one.thread, *self._names(one)])
         return contains_all(names, words)
 
@@ -257,7 +249,7 @@ class ConversationFold(FieldFold):
 
     def _add(self, row: FoldedRow) -> None:
         root = root_of(row.thread)
-        one = self._newer.pop(root, None) or self._older.pop(root, None) or _begun(row.more)
+        one = self._newer.pop(root, None) or self._older.pop(root, None) or _new_summary(row.more)
         self._newer[root] = self._channels[one.channel] = one
         one.last = row.seq
         one.at = row.at
@@ -269,15 +261,15 @@ class ConversationFold(FieldFold):
                 one.asker = _speaker(row)
             one.words = row.seq
         if _is_said(row):
-            self._hear(one, row, newer=True)
+            self._add_message(one, row, newer=True)
         elif row.kind in TURNS and row.thread == root:
-            self._turn(one, row, newer=True)
+            self._add_turn(one, row, newer=True)
 
     def _add_older(self, row: FoldedRow) -> None:
         root = root_of(row.thread)
         one = self._newer.get(root) or self._older.get(root)
         if one is None:
-            one = self._older[root] = _begun(row.more)
+            one = self._older[root] = _new_summary(row.more)
             one.last = row.seq
             one.at = row.at
             self._channels.setdefault(one.channel, one)
@@ -286,16 +278,16 @@ class ConversationFold(FieldFold):
             one.asker = _speaker(row)
             one.words = one.words or row.seq
         if _is_said(row):
-            self._hear(one, row, newer=False)
+            self._add_message(one, row, newer=False)
         elif row.kind in TURNS and row.thread == root:
-            self._turn(one, row, newer=False)
+            self._add_turn(one, row, newer=False)
 
-    def _hear(self, one: ConversationSummary, row: FoldedRow, *, newer: bool) -> None:
+    def _add_message(self, one: ConversationSummary, row: FoldedRow, *, newer: bool) -> None:
         person, name = row.fields["$.user"], row.fields["$.name"]
         if not (person and name) or row.fields["$.note"] == OWN_WORDS:
             return
         one.present.add(person)
-        self._name(person, row, newer=newer)
+        self._add_name(person, row, newer=newer)
         if person in one.people or not _is_to_the_soul(row):
             return
         one.people.add(person)
@@ -303,7 +295,7 @@ class ConversationFold(FieldFold):
         talks.count += 1
         talks.at = max(talks.at, one.at)
 
-    def _name(self, person: str, row: FoldedRow, *, newer: bool) -> None:
+    def _add_name(self, person: str, row: FoldedRow, *, newer: bool) -> None:
         name = row.fields["$.name"]
         if name == person:  # Slack had not told the name yet
             return
@@ -316,7 +308,7 @@ class ConversationFold(FieldFold):
             self._called[called].add(person)
             self._names_of[person].add(called)
 
-    def _turn(self, one: ConversationSummary, row: FoldedRow, *, newer: bool) -> None:
+    def _add_turn(self, one: ConversationSummary, row: FoldedRow, *, newer: bool) -> None:
         """Record a turn. Background tasks do not change the conversation's process."""
         process, outcome = row.fields["$.process"], row.fields["$.outcome"]
         if row.kind == SoulTurnEnded.kind:
@@ -333,7 +325,7 @@ def _opening(journal: JournalReader, root: str) -> Entry[ConversationOpened] | N
     return next(journal.latest_first(root, ConversationOpened), None)
 
 
-def _begun(opened: Entry[ConversationOpened]) -> ConversationSummary:
+def _new_summary(opened: Entry[ConversationOpened]) -> ConversationSummary:
     place = opened.event
     return ConversationSummary(
         thread=opened.thread,

@@ -10,17 +10,19 @@ from typing import Any
 from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.kinds import ModelCall
 
+JsonObject = Mapping[str, Any]
+
 HEAD = 2_000
 """Characters of a prompt that a stream contains."""
 
 
 def entry_for_page(entry: Entry[Event]) -> dict[str, Any]:
     """Return the entry as JSON. Of a model call's prompt, it has only the start."""
-    told = entry_as_json(entry)
+    shown = entry_as_json(entry)
     if isinstance(entry.event, ModelCall):
-        told["body"]["trailing"] = truncated(entry.event.trailing, HEAD)
-        told["body"]["wording"] = {}
-    return told
+        shown["body"]["trailing"] = truncated(entry.event.trailing, HEAD)
+        shown["body"]["wording"] = {}
+    return shown
 
 
 def message_lines(said: Any) -> list[str]:
@@ -35,15 +37,10 @@ def truncated(text: str, most: int) -> str:
 
 
 MOST_SEARCH_WORDS = 8
-
-
 LONGEST_SEARCH = 200
+UNSEARCHED_FIELDS = ("trailing", "wording", "texts", "saw")
 
-
-SEEN = ("trailing", "wording", "texts", "saw")
-
-
-MEANT = re.compile("[~%_]")
+PATTERN_CHARACTERS = re.compile("[~%_]")
 """Special characters of SQL patterns, escaped by `~`."""
 
 
@@ -60,7 +57,7 @@ def _like(letter: str) -> str:
     """Return a pattern for a letter in any case. SQLite itself folds only ASCII."""
     written = _written(letter)
     if letter.isascii():
-        return MEANT.sub(r"~\g<0>", written)
+        return PATTERN_CHARACTERS.sub(r"~\g<0>", written)
     others = [_written(letter.lower()), _written(letter.upper()), _written(letter.title())]
     if any(len(other) != len(written) for other in others):
         return "%"
@@ -81,7 +78,7 @@ def entry_contains(entry: Entry[Event], words: Sequence[str]) -> bool:
     """True if the texts of the entry contain all words."""
     body = entry_for_page(entry)["body"]
     if isinstance(entry.event, ModelCall):
-        for name in SEEN:
+        for name in UNSEARCHED_FIELDS:
             del body[name]
     return contains_all("\n".join(_texts(body)), words)
 

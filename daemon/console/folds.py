@@ -27,14 +27,11 @@ from daemon.knowledge.visibility import ChannelId, read_channel_of
 SPAN = 5_000
 """Entries read at once in another thread."""
 
-
 NEAR = 300
 """Number of new entries up to which no other thread reads them."""
 
-
 PIECE = 200
 """Entries added before other tasks may run."""
-
 
 Fields = Mapping[str, Any]
 """Values of fields by JSON path; None if the entry has no such field."""
@@ -196,7 +193,6 @@ class NotesFold(Projection):
 AT_ONCE = 10_000
 """Number of unread entries up to which an answer waits for them."""
 
-
 PAUSE = 0.1
 """Seconds between two calls of gc.freeze."""
 
@@ -253,12 +249,9 @@ class BackgroundFoldReader:
 
 
 T = TypeVar("T")
-
-
 Part = Literal["day", "thread", "person", "model"]
 
-
-MANY = 1_000
+BATCH = 1_000
 """Sums examined before other tasks may run."""
 
 
@@ -328,23 +321,23 @@ class SpendingFold(FieldFold):
     async def totals_by(self, part: Part, since: str = "") -> defaultdict[str, SpendingTotal]:
         """Return the totals since a UTC day, by one `part` of their key."""
         sums: defaultdict[str, SpendingTotal] = defaultdict(SpendingTotal)
-        for some in _in_goes([*self._cells.items()]):
-            for cell, spent in some:
-                if cell.day >= since:
-                    sums[getattr(cell, part)].add(spent)
+        for batch in _in_batches([*self._totals.items()]):
+            for key, spent in batch:
+                if key.day >= since:
+                    sums[getattr(key, part)].add(spent)
             await asyncio.sleep(0)
         return sums
 
     async def dearest_by(self, part: Part, since: str, most: int) -> Sequence[tuple[str, SpendingTotal]]:
         """Return the `most` highest totals, dearest first. Other parameters are as in `totals_by`."""
         dearest: list[tuple[str, SpendingTotal]] = []
-        for some in _in_goes([*(await self.totals_by(part, since)).items()]):
-            dearest = heapq.nsmallest(most, [*dearest, *some], key=_price)
+        for batch in _in_batches([*(await self.totals_by(part, since)).items()]):
+            dearest = heapq.nsmallest(most, [*dearest, *batch], key=_by_price)
             await asyncio.sleep(0)
         return dearest
 
     def _clear(self) -> None:
-        self._cells: dict[SpendingKey, SpendingTotal] = defaultdict(SpendingTotal)
+        self._totals: dict[SpendingKey, SpendingTotal] = defaultdict(SpendingTotal)
         self._threads: dict[str, SpendingTotal] = defaultdict(SpendingTotal)
         self._people: dict[str, SpendingTotal] = defaultdict(SpendingTotal)
 
@@ -355,9 +348,9 @@ class SpendingFold(FieldFold):
         day = utc_day(row.at)
         thread = root_of(row.thread)
         people = call["$.people"] or [""]
-        spent = _of(call, 1 / len(people))
+        spent = _spending_of(call, 1 / len(people))
         for person in people:
-            self._cells[SpendingKey(day, thread, person, call["$.model"] or "")].add(spent)
+            self._totals[SpendingKey(day, thread, person, call["$.model"] or "")].add(spent)
             self._threads[thread].add(spent)
             self._people[person].add(spent)
 
@@ -365,12 +358,12 @@ class SpendingFold(FieldFold):
         self._add(row)
 
 
-def _in_goes(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), MANY):
-        yield items[start : start + MANY]
+def _in_batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]
 
 
-def _of(call: Fields, share: float) -> SpendingTotal:
+def _spending_of(call: Fields, share: float) -> SpendingTotal:
     read = (call["$.usage.input"] or 0) + (call["$.usage.cache_write"] or 0)
     return SpendingTotal(
         calls=share,
@@ -382,7 +375,7 @@ def _of(call: Fields, share: float) -> SpendingTotal:
     )
 
 
-def _price(priced: tuple[str, SpendingTotal]) -> tuple[float, float, str]:
+def _by_price(priced: tuple[str, SpendingTotal]) -> tuple[float, float, str]:
     name, spent = priced
     return -spent.cost, -spent.worth, name
 

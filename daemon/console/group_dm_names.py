@@ -6,10 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
 GROUP = "Group DM"
-
-
 MOST_ASKED = 20
-
 
 RETRY_AFTER = 600.0
 """Seconds until Slack is asked again for the people in a group DM."""
@@ -18,17 +15,18 @@ RETRY_AFTER = 600.0
 class GroupDmNames:
     """Names of group DMs by channel.
 
-    `people_in` returns the ids of a channel's people, `called` the name of an id; both are empty if unknown.
+    `people_in` returns the ids of a channel's people, `look_up_name` the name of an id; both are empty if
+    unknown.
     """
 
     def __init__(
         self,
         people_in: Callable[[str], Awaitable[Collection[str]]],
-        called: Callable[[str], Awaitable[str]],
+        look_up_name: Callable[[str], Awaitable[str]],
         now: Callable[[], float],
     ) -> None:
         self._people_in = people_in
-        self._called = called
+        self._look_up_name = look_up_name
         self._now = now
         self._known: dict[str, str] = {}
         self._asked: dict[str, float] = {}
@@ -44,7 +42,7 @@ class GroupDmNames:
                 asking.create_task(self._learn(channel))
 
     async def _learn(self, channel: str) -> None:
-        names = [await self._called(id) for id in await self._people_in(channel)]
+        names = [await self._look_up_name(id) for id in await self._people_in(channel)]
         if names and all(names):
             self._known[channel] = group_dm_title(names)
 

@@ -34,10 +34,8 @@ from daemon.turn.model_calls import LiveCalls
 PATIENCE = 20.0
 """Seconds in which a client must accept data."""
 
-
 ROOM = 64 * 1024
 """Bytes buffered for each client, here and again in the kernel."""
-
 
 MOST_READERS = 50
 """Most answers sent at the same time."""
@@ -83,41 +81,36 @@ class JsonResponses:
 
     async def send(self, request: web.Request, pieces: AsyncGenerator[bytes]) -> web.StreamResponse:
         """Send the pieces, each made after the one before was sent."""
-        reader = ResponseWriter(request, "application/json; charset=utf-8", self._patience)
+        writer = ResponseWriter(request, "application/json; charset=utf-8", self._patience)
         async with self._places, aclosing(pieces):
             first = await anext(pieces)  # an error here gets an answer of its own
-            response = await reader.begin()
+            response = await writer.begin()
             if request.method == hdrs.METH_HEAD:
                 return response
             try:
-                await reader.send(first)
+                await writer.send(first)
                 async for piece in pieces:
-                    await reader.send(piece)
-                await reader.end()
+                    await writer.send(piece)
+                await writer.end()
             except TimeoutError:
-                reader.drop()
+                writer.drop()
         return response
 
 
 TAIL = 300
 """Entries sent to a page without a starting point."""
 
-
 BEAT = 15.0
 """Seconds between heartbeats, which detect closed pages."""
-
 
 LONGEST_STREAM = 3_600.0
 """Seconds until a stream ends, so that the page shows its session again."""
 
-
-BITE = 20
+BATCH = 20
 """Entries read at once for a client."""
-
 
 MOST_STREAMS = 50
 """Most streams at the same time. A new one replaces the oldest."""
-
 
 KEPT = 4 * 1024 * 1024
 """Bytes of events cached for all clients."""
@@ -143,18 +136,18 @@ class EventStreams:
         last = self._journal.last_seq_of_all()
         if since > last:  # the page may know another journal
             since = max(0, last - TAIL)
-        reader = ResponseWriter(request, "text/event-stream", self._patience)
-        response = await reader.begin()
-        sending = asyncio.create_task(self._send(reader, since))
-        self._begin(sending, reader)
+        writer = ResponseWriter(request, "text/event-stream", self._patience)
+        response = await writer.begin()
+        sending = asyncio.create_task(self._send(writer, since))
+        self._begin(sending, writer)
         try:
-            await self._beat(sending, reader)
+            await self._beat(sending, writer)
             if sending.done() and not sending.cancelled():
                 sending.result()  # a stream ends only with an error, raised here
         except ConnectionResetError:
             pass  # the page was closed
         except TimeoutError:
-            reader.drop()
+            writer.drop()
         finally:
             self._open.pop(sending, None)
             sending.cancel()
@@ -164,39 +157,39 @@ class EventStreams:
         for sending in self._open:
             sending.cancel()
 
-    def _begin(self, sending: asyncio.Task[None], reader: ResponseWriter) -> None:
-        self._open[sending] = reader
+    def _begin(self, sending: asyncio.Task[None], writer: ResponseWriter) -> None:
+        self._open[sending] = writer
         if len(self._open) > MOST_STREAMS:
             oldest = next(iter(self._open))
             self._open.pop(oldest).drop()
             oldest.cancel()
 
-    async def _beat(self, sending: asyncio.Task[None], reader: ResponseWriter) -> None:
+    async def _beat(self, sending: asyncio.Task[None], writer: ResponseWriter) -> None:
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._longest
         while not (await asyncio.wait({sending}, timeout=min(BEAT, ends - loop.time())))[0]:
             if loop.time() >= ends:
                 return
-            await reader.send(b": beat\n\n")
+            await writer.send(b": beat\n\n")
 
-    async def _send(self, reader: ResponseWriter, since: int) -> None:
-        thinking = asyncio.create_task(self._send_live_calls(reader))
+    async def _send(self, writer: ResponseWriter, since: int) -> None:
+        thinking = asyncio.create_task(self._send_live_calls(writer))
         try:
             async for event in self._events.follow(since):
-                await reader.send(event)
+                await writer.send(event)
         finally:
             thinking.cancel()
             await asyncio.gather(thinking, return_exceptions=True)
 
-    async def _send_live_calls(self, reader: ResponseWriter) -> None:
+    async def _send_live_calls(self, writer: ResponseWriter) -> None:
         """Send the text of running model calls beside the entries, which it must not delay."""
         try:
             async for event in self._thinking.follow():
-                await reader.send(event)
+                await writer.send(event)
         except ConnectionResetError:
             pass  # the page was closed
         except TimeoutError:
-            reader.drop()
+            writer.drop()
 
 
 class EventFeed:
@@ -213,10 +206,10 @@ class EventFeed:
         while True:
             changed = self._journal.next_change
             erasures = self._journal.erasures
-            bite = self._after(since)
-            if not bite:
+            batch = self._after(since)
+            if not batch:
                 await changed.wait()
-            for seq, event in bite:
+            for seq, event in batch:
                 if erasures != self._journal.erasures:
                     break
                 yield event
@@ -229,15 +222,15 @@ class EventFeed:
             self._erasures = self._journal.erasures
             self._made = {}
             self._size = 0
-        bite: list[tuple[int, bytes]] = []
+        batch: list[tuple[int, bytes]] = []
         size = 0
-        for entry in self._journal.entries_since(since, BITE):
+        for entry in self._journal.entries_since(since, BATCH):
             event = self.event_of(entry)
-            bite.append((entry.seq, event))
+            batch.append((entry.seq, event))
             size += len(event)
             if size > ROOM:
                 break
-        return bite
+        return batch
 
     def event_of(self, entry: Entry[Event]) -> bytes:
         if entry.seq not in self._made:
@@ -250,25 +243,17 @@ class EventFeed:
 
 
 Span = Callable[..., list[int]]
-
-
 PAGE = 200
-
-
 MOST_PAGE_ENTRIES = 500
-
 
 WEIGHT = 512 * 1024
 """Most characters of a page, besides its first entry."""
 
-
 SLICE = 10_000
 """Entries searched by one query."""
 
-
 SEARCHED = 100_000
 """Most entries searched for one answer."""
-
 
 LOOKED_AT = 4_000
 """Most pattern matches examined for one answer."""
@@ -319,25 +304,25 @@ class JournalPager:
         async with self._searching:
             return await self._journal.read_in_background(partial(self._said_in, place=place))
 
-    def _said_in(self, past: BackgroundReader, place: PageRequest) -> Collection[str]:
+    def _said_in(self, journal: BackgroundReader, place: PageRequest) -> Collection[str]:
         words = search_words(place.words)
         found = set()
-        for text in self._search(past, place).entries:
+        for text in self._search(journal, place).entries:
             entry = json.loads(text)
-            is_said = entry["kind"] in past.kinds.kind_names(
+            is_said = entry["kind"] in journal.kinds.kind_names(
                 [PersonMessage, SpeechFinished]
             ) and not is_context(entry["key"])
             if is_said and contains_all(entry["body"]["text"], words):  # words in ids do not count
                 found.add(root_of(entry["thread"]))
         return found
 
-    def _search(self, past: BackgroundReader, place: PageRequest) -> JournalPage:
+    def _search(self, journal: BackgroundReader, place: PageRequest) -> JournalPage:
         """Return the newest entries with all words."""
         words = search_words(place.words)
         texts: list[str] = []
         looked_at = weight = 0
-        low = min(place.before, past.last_seq_of_all() + 1)
-        for first, some in self._slices(past, place, [like_pattern(word) for word in words]):
+        low = min(place.before, journal.last_seq_of_all() + 1)
+        for first, some in self._slices(journal, place, [like_pattern(word) for word in words]):
             low = first
             for entry in some:
                 looked_at += 1
@@ -350,25 +335,25 @@ class JournalPager:
         return _found(texts, low)
 
     def _slices(
-        self, past: BackgroundReader, place: PageRequest, patterns: Sequence[str]
+        self, journal: BackgroundReader, place: PageRequest, patterns: Sequence[str]
     ) -> Iterator[tuple[int, Iterator[Entry[Event]]]]:
         """Yield parts of the entries, newest first, as (first seq, entries that match all patterns).
 
         The first seq 1 means that nothing is left. In a thread, only its entries are read.
         """
-        end = min(place.before, past.last_seq_of_all() + 1)
+        end = min(place.before, journal.last_seq_of_all() + 1)
         if not place.root:
             for high in range(end, max(end - self._searched, 1), -SLICE):
                 low = max(high - SLICE, end - self._searched, 1)
-                yield low, past.entries_like(patterns, since=low - 1, before=high)
+                yield low, journal.entries_like(patterns, since=low - 1, before=high)
             return
-        seqs = past.seqs_between(place.root, before=end, limit=self._searched, newest=True)
+        seqs = journal.seqs_between(place.root, before=end, limit=self._searched, newest=True)
         first = 1
         if len(seqs) == self._searched:
             first = seqs[0]
         for upto in range(len(seqs), 0, -SLICE):
             some = seqs[max(upto - SLICE, 0) : upto]
-            yield (first if upto <= SLICE else some[0]), past.entries_like_among(patterns, some)
+            yield (first if upto <= SLICE else some[0]), journal.entries_like_among(patterns, some)
 
 
 def _found(texts: list[str], low: int) -> JournalPage:
@@ -378,15 +363,15 @@ def _found(texts: list[str], low: int) -> JournalPage:
     return JournalPage(entries=entries, older=low)
 
 
-def _page(past: BackgroundReader, place: PageRequest) -> JournalPage:
-    span = partial(past.seqs_between, place.root, path=place.path)
+def _page(journal: BackgroundReader, place: PageRequest) -> JournalPage:
+    span = partial(journal.seqs_between, place.root, path=place.path)
     if place.after is not None:
-        return _newer(past, span, place.after, place.limit)
+        return _newer(journal, span, place.after, place.limit)
     if place.around is None:
-        return _older(past, span, place.before, place.limit)
+        return _older(journal, span, place.before, place.limit)
     half = max(place.limit // 2, 1)
-    upto = _older(past, span, place.around + 1, half)
-    since = _newer(past, span, place.around, half)
+    upto = _older(journal, span, place.around + 1, half)
+    since = _newer(journal, span, place.around, half)
     if not upto.entries:
         return since
     if not since.entries:
@@ -395,11 +380,11 @@ def _page(past: BackgroundReader, place: PageRequest) -> JournalPage:
     return JournalPage(entries=entries, older=upto.older, newer=since.newer)
 
 
-def _older(past: BackgroundReader, span: Span, before: int, limit: int) -> JournalPage:
+def _older(journal: BackgroundReader, span: Span, before: int, limit: int) -> JournalPage:
     seqs = span(before=before, limit=limit + 1, newest=True)
     if not seqs:
         return JournalPage(entries=[])
-    texts, last = _told(past, seqs[-limit:], newest=True)
+    texts, last = _texts_until_full(journal, seqs[-limit:], newest=True)
     older = newer = None
     if last > seqs[0]:
         older = last
@@ -408,11 +393,11 @@ def _older(past: BackgroundReader, span: Span, before: int, limit: int) -> Journ
     return JournalPage(entries=texts[::-1], older=older, newer=newer)
 
 
-def _newer(past: BackgroundReader, span: Span, after: int, limit: int) -> JournalPage:
+def _newer(journal: BackgroundReader, span: Span, after: int, limit: int) -> JournalPage:
     seqs = span(since=after, limit=limit + 1)
     if not seqs:
         return JournalPage(entries=[])
-    texts, last = _told(past, seqs[:limit])
+    texts, last = _texts_until_full(journal, seqs[:limit])
     older = newer = None
     if span(before=after + 1, limit=1, newest=True):
         older = seqs[0]
@@ -421,11 +406,13 @@ def _newer(past: BackgroundReader, span: Span, after: int, limit: int) -> Journa
     return JournalPage(entries=texts, older=older, newer=newer)
 
 
-def _told(past: BackgroundReader, seqs: Sequence[int], *, newest: bool = False) -> tuple[list[str], int]:
+def _texts_until_full(
+    journal: BackgroundReader, seqs: Sequence[int], *, newest: bool = False
+) -> tuple[list[str], int]:
     """Return entries as JSON, up to WEIGHT characters, and the last seq."""
     texts: list[str] = []
     weight = last = 0
-    for entry in past.iterate_entries(seqs, newest=newest):
+    for entry in journal.iterate_entries(seqs, newest=newest):
         text = _text(entry)
         weight += len(text)
         if texts and weight > WEIGHT:

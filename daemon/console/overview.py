@@ -21,7 +21,7 @@ from daemon.console.conversation_list import (
     ConversationSummary,
     NotesByPerson,
 )
-from daemon.console.entry_text import message_lines, truncated
+from daemon.console.entry_text import JsonObject, message_lines, truncated
 from daemon.console.folds import (
     AT_ONCE,
     BackgroundFoldReader,
@@ -54,14 +54,11 @@ NO_OWNER = (
     "where it was asked."
 )
 
-
 SEVERAL = (
     "The page cannot tell which owner you are, since OWNER_USER_IDS names {count}. Press where it was asked."
 )
 
-
 NOT_YOURS = "Only {names} may answer this."
-
 
 Pressing = Callable[[Entry[QuestionAsked], str, Button], Awaitable[bool]]
 """Press a question's button for a person; False if no presses are taken. Raises JournalError."""
@@ -76,20 +73,15 @@ class PressRefusal:
 
 
 QUESTION_UNKNOWN = PressRefusal(status=404, why="There is no such question.")
-
-
 BUTTON_UNKNOWN = PressRefusal(status=400, why="This question has no such button.")
-
 
 QUESTION_CLOSED = PressRefusal(
     status=409, why="This question is closed: somebody answered it, or nobody needs to any more."
 )
 
-
 ALREADY_PRESSED = PressRefusal(
     status=409, why="A button of this question was pressed already. The soul takes it up as soon as it can."
 )
-
 
 DAEMON_STOPPING = PressRefusal(
     status=503,
@@ -155,34 +147,20 @@ def button_label(asked: QuestionAsked, value: str) -> str:
 LONGEST = 280
 """Most characters of a text in a list."""
 
-
 SEARCHED = 400
 """Most entries found by a filter's words."""
 
-
 LATELY = 12
-
-
 NOTES = 60
-
-
 DEAREST = 25
-
 
 MOST = 500
 """Most people and models returned."""
 
-
 PIECE = 50
 """Conversations prepared before other tasks may run."""
 
-
 NAMELESS = "Somebody"
-
-
-Told = Mapping[str, Any]
-
-
 NO_NAMES: Mapping[str, str] = {}
 
 
@@ -196,11 +174,11 @@ class BudgetInfo:
 class SlackLinks:
     """Queries to Slack.
 
-    `called` returns the name of an id (empty: unknown), `people_in` the ids in a group DM, `link` a message's
-    URL by channel, ts and root (empty in a rehearsal).
+    `name_of` returns the name of an id (empty: unknown), `people_in` the ids in a group DM, `link` the URL of
+    a message by channel, ts and root (empty in a rehearsal).
     """
 
-    called: Callable[[str], Awaitable[str]]
+    name_of: Callable[[str], Awaitable[str]]
     people_in: Callable[[str], Awaitable[Collection[str]]]
     link: Callable[[str, str, str], str]
 
@@ -210,24 +188,24 @@ class PageOverview:
         self,
         journal: Journal,
         places: KnownChannels,
-        purse: BudgetInfo,
-        answering: PageAnswers,
-        directory: SlackLinks,
+        budget: BudgetInfo,
+        answers: PageAnswers,
+        slack: SlackLinks,
         at_once: int = AT_ONCE,
     ) -> None:
         self._journal = journal
-        self._purse = purse
-        self._answering = answering
-        self._directory = directory
+        self._budget = budget
+        self._answers = answers
+        self._slack = slack
         self._pages = JournalPager(journal)
-        self._group_names = GroupDmNames(directory.people_in, self._named, purse.now)
+        self._group_names = GroupDmNames(slack.people_in, self._named, budget.now)
         self._conversations = ConversationFold(journal, self._group_names)
         self._spending = SpendingFold(journal)
         self._noted = NotesFold(journal)
         self._notes = NotesByPerson(self._noted, self._conversations)
         self._models = PersonModels(journal, places)
         self._people_known = KnownPeopleFold(journal)
-        self._reading = BackgroundFoldReader(self._read, self._left, at_once, self._read_newest)
+        self._reading = BackgroundFoldReader(self._read, self._entries_left, at_once, self._read_newest)
 
     async def close(self) -> None:
         await self._reading.close()
@@ -237,7 +215,7 @@ class PageOverview:
         await self._group_names.look_up(reversed(self._conversations.group_dm_channels()))
         return left
 
-    def _left(self) -> int:
+    def _entries_left(self) -> int:
         folds = (self._conversations, self._spending, self._people_known)
         return max(*[fold.entries_left for fold in folds], self._noted.entries_left)
 
@@ -248,15 +226,15 @@ class PageOverview:
 
     async def _read(self) -> None:
         await self._noted.update()
-        while self._left():
+        while self._entries_left():
             await self._read_newest()
             await self._noted.update()
 
-    async def threads(self, wanted: ConversationFilter) -> Told:
+    async def threads(self, wanted: ConversationFilter) -> JsonObject:
         """Return matching conversations, latest first; `older` is the `before` of the next page."""
         return await self._read_consistently(partial(self._threads, wanted))
 
-    async def _read_consistently(self, tell: Callable[[], Awaitable[Told]]) -> Told:
+    async def _read_consistently(self, tell: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
         """Return the result of `tell`, called again if words were forgotten meanwhile."""
         while True:
             erasures = self._journal.erasures
@@ -264,15 +242,15 @@ class PageOverview:
             if erasures == self._journal.erasures:
                 return told
 
-    async def _threads(self, wanted: ConversationFilter) -> Told:
+    async def _threads(self, wanted: ConversationFilter) -> JsonObject:
         if wanted.words:
             wanted = replace(wanted, found=await self._threads_with_words(wanted.words))
         left = await self._ready()
         questions = self._questions()
         names = await self._names_to_ask(questions) if questions else NO_NAMES
-        waits: defaultdict[str, list[Told]] = defaultdict(list)
+        waits: defaultdict[str, list[JsonObject]] = defaultdict(list)
         for question in questions:
-            waits[root_of(question.thread)].append(self._addressed(question.event, names))
+            waits[root_of(question.thread)].append(self._recipients_as_json(question.event, names))
         thinking = set(self._journal.threads_with_pending(SoulTurnBegan))
         found: list[ConversationSummary] = []
         async for one in self._conversations.matching(wanted, waits):
@@ -283,11 +261,14 @@ class PageOverview:
         older = None
         if len(found) > len(shown):
             older = shown[-1].last
-        threads: list[Told] = []
+        threads: list[JsonObject] = []
         for start in range(0, len(shown), PIECE):
             some = shown[start : start + PIECE]
-            said = self._said([one.first for one in some] + [one.words for one in some])
-            threads += [self._thread(one, said, waits[one.thread], one.thread in thinking) for one in some]
+            said = self._entries_by_seq([one.first for one in some] + [one.words for one in some])
+            threads += [
+                self._conversation_as_json(one, said, waits[one.thread], one.thread in thinking)
+                for one in some
+            ]
             await asyncio.sleep(0)
         return {
             "still_reading": left,
@@ -301,9 +282,13 @@ class PageOverview:
         place = PageRequest(words=" ".join(words), limit=SEARCHED)
         return await self._pages.threads_where_said(place)
 
-    def _thread(
-        self, one: ConversationSummary, said: Mapping[int, Entry[Any]], waits: Sequence[Told], thinks: bool
-    ) -> Told:
+    def _conversation_as_json(
+        self,
+        one: ConversationSummary,
+        said: Mapping[int, Entry[Any]],
+        waits: Sequence[JsonObject],
+        thinks: bool,
+    ) -> JsonObject:
         last = ""
         if one.words != one.first:
             last = _shown(said.get(one.words))
@@ -312,9 +297,9 @@ class PageOverview:
             "thread": one.thread,
             "where": one.where,
             "place": self._conversations.place_name(one),
-            "asker": self._names_of_people(one.asker) if one.asker else None,
+            "asker": self._id_and_name(one.asker) if one.asker else None,
             "private": self._conversations.is_private(one),
-            "people": self._people(one.people),
+            "people": self._people_as_json(one.people),
             "at": one.at,
             "last": one.last,
             "began": _shown(said.get(one.first)),
@@ -329,22 +314,22 @@ class PageOverview:
             "worth": spent.worth,
         }
 
-    async def questions(self) -> Told:
+    async def questions(self) -> JsonObject:
         """Return the open questions, oldest first, the latest answers, and the viewer."""
         left = await self._ready()
         questions = self._questions()
         names = await self._names_to_ask(questions)
-        answered: list[Told] = []
+        answered: list[JsonObject] = []
         seqs = self._journal.seqs_of_kind(QuestionAnswered)[-LATELY * 4 :]
         for entry in reversed(self._journal.readable_entries(seqs)):
-            told = self._answered(entry, names)
+            told = self._answer_as_json(entry, names)
             if told:
                 answered.append(told)
-        viewer = self._answering.viewer
+        viewer = self._answers.viewer
         return {
             "still_reading": left,
             "viewer": {"id": viewer, "name": names[viewer]} if viewer else None,
-            "open": [self._open(question, names) for question in questions],
+            "open": [self._open_question_as_json(question, names) for question in questions],
             "answered": answered[:LATELY],
         }
 
@@ -355,10 +340,10 @@ class PageOverview:
             return QUESTION_UNKNOWN
         [asked] = found
         names = await self._names_to_ask(found)
-        return await self._answering.press(asked, value, _either(self._who_may(asked.event, names)))
+        return await self._answers.press(asked, value, _names_joined(self._who_may(asked.event, names)))
 
     async def _names_to_ask(self, questions: Sequence[Entry[QuestionAsked]]) -> Mapping[str, str]:
-        ids = sorted(self._answering.owners.union(*[question.event.to for question in questions]))
+        ids = sorted(self._answers.owners.union(*[question.event.to for question in questions]))
         names = await asyncio.gather(*[self._named(id) for id in ids])
         return {id: name or NAMELESS for id, name in zip(ids, names, strict=True)}
 
@@ -375,27 +360,27 @@ class PageOverview:
         ]
         return [entry for entry in pending if entry.event.text or entry.event.choices or entry.event.words]
 
-    def _open(self, entry: Entry[QuestionAsked], names: Mapping[str, str]) -> Told:
-        asked = self._asked(entry, names)
-        pressed = self._answering.pending_press(entry)
+    def _open_question_as_json(self, entry: Entry[QuestionAsked], names: Mapping[str, str]) -> JsonObject:
+        asked = self._question_as_json(entry, names)
+        pressed = self._answers.pending_press(entry)
         return {
             **asked,
-            "yours": self._answering.may_press(entry),
-            "why": self._answering.refusal_reason(entry, _either(asked["to"]["names"])),
+            "yours": self._answers.may_press(entry),
+            "why": self._answers.refusal_reason(entry, _names_joined(asked["to"]["names"])),
             "pressed": pressed and {"by": self._name(pressed.author), "value": pressed.event.value},
         }
 
-    def _asked(self, entry: Entry[QuestionAsked], names: Mapping[str, str]) -> Told:
+    def _question_as_json(self, entry: Entry[QuestionAsked], names: Mapping[str, str]) -> JsonObject:
         asked = entry.event
         return {
-            **self._place(entry.thread),
+            **self._place_as_json(entry.thread),
             "seq": entry.seq,
             "at": entry.at,
             "text": asked.text,
             "choices": asked.choices,
             "labels": [button_label(asked, choice) for choice in asked.choices],
             "words": asked.words,
-            "to": self._addressed(asked, names),
+            "to": self._recipients_as_json(asked, names),
             "link": self._link(entry),
         }
 
@@ -407,9 +392,9 @@ class PageOverview:
         ts = root = opened.event.ts
         for message in of_kind(SpeechFinished, self._journal.readable_entries(asked.event.said)):
             ts = message.event.ts
-        return self._directory.link(opened.event.channel, ts, root) if ts else ""
+        return self._slack.link(opened.event.channel, ts, root) if ts else ""
 
-    def _answered(self, entry: Entry[QuestionAnswered], names: Mapping[str, str]) -> Told | None:
+    def _answer_as_json(self, entry: Entry[QuestionAnswered], names: Mapping[str, str]) -> JsonObject | None:
         answered = entry.event
         found = self._journal.readable_entries([answered.asked])
         if not found or entry.forgotten or found[0].forgotten:
@@ -418,20 +403,20 @@ class PageOverview:
         if not (asked.event.choices or asked.event.words):
             return None
         return {
-            **self._asked(asked, names),
+            **self._question_as_json(asked, names),
             "answer": truncated(answered.value, LONGEST),
             "by": names.get(answered.by) or self._conversations.names.get(answered.by, ""),
             "answered_at": entry.at,
             "answered_seq": entry.seq,
         }
 
-    def _addressed(self, asked: QuestionAsked, names: Mapping[str, str]) -> Told:
-        return {"names": self._who_may(asked, names), "you": self._answering.viewer in asked.to}
+    def _recipients_as_json(self, asked: QuestionAsked, names: Mapping[str, str]) -> JsonObject:
+        return {"names": self._who_may(asked, names), "you": self._answers.viewer in asked.to}
 
-    def _who_may(self, asked: QuestionAsked, names: Mapping[str, str]) -> Sequence[Told]:
+    def _who_may(self, asked: QuestionAsked, names: Mapping[str, str]) -> Sequence[JsonObject]:
         return [{"id": id, "name": names.get(id) or self._name(id)} for id in sorted(asked.to)]
 
-    async def people(self) -> Told:
+    async def people(self) -> JsonObject:
         """Return known people, best known first, and the number of notes about others."""
         left = await self._ready()
         known = self._people_known.channels
@@ -439,7 +424,7 @@ class PageOverview:
         shown = heapq.nsmallest(MOST, met, key=self._rank)
         return {
             "still_reading": left,
-            "people": [self._person(id, len(known.get(id, ()))) for id in shown],
+            "people": [self._person_as_json(id, len(known.get(id, ()))) for id in shown],
             "more": len(met) - len(shown),
             "others": self._notes.count_others(met),
         }
@@ -452,13 +437,13 @@ class PageOverview:
         talks = self._conversations.talks.get(id)
         return -(talks.count if talks else 0), self._name(id).casefold()
 
-    def _person(self, id: str, known: int) -> Told:
+    def _person_as_json(self, id: str, known: int) -> JsonObject:
         name = self._name(id)
         talks = self._conversations.talks.get(id)
         return {
             "id": id,
             "name": name,
-            "owner": id in self._answering.owners,
+            "owner": id in self._answers.owners,
             "threads": talks.count if talks else 0,
             "at": talks.at if talks else None,
             "known": known,
@@ -466,7 +451,7 @@ class PageOverview:
             **self._spending.person_total(id).as_json(),
         }
 
-    async def person(self, id: str) -> Told:
+    async def person(self, id: str) -> JsonObject:
         """Return knowledge and notes about a person; without `id`, notes about unknown people."""
         left = await self._ready()
         models: list[Entry[Any]] = []
@@ -481,30 +466,32 @@ class PageOverview:
             met = self._met()
             notes = self._notes.notes_about_others(met, NOTES)
             noted = self._notes.count_others(met)
-        known = [self._text(entry, self._models.own_lines(entry)) for entry in reversed(models)]
+        known = [self._text_as_json(entry, self._models.own_lines(entry)) for entry in reversed(models)]
         return {
             "still_reading": left,
             "id": id,
             "name": name,
             "known": [one for one in known if one["text"]],
-            "notes": self._texts(notes[-NOTES:]),
+            "notes": self._texts_as_json(notes[-NOTES:]),
             "more": max(noted - NOTES, 0),
         }
 
-    def _texts(self, seqs: Sequence[int]) -> Sequence[Told]:
+    def _texts_as_json(self, seqs: Sequence[int]) -> Sequence[JsonObject]:
         entries = self._journal.readable_entries(seqs)
-        return [self._text(entry, entry.event.text) for entry in reversed(entries) if entry.event.text]
+        return [
+            self._text_as_json(entry, entry.event.text) for entry in reversed(entries) if entry.event.text
+        ]
 
-    def _text(self, entry: Entry[Any], text: str) -> Told:
+    def _text_as_json(self, entry: Entry[Any], text: str) -> JsonObject:
         return {
-            **self._place(entry.thread),
+            **self._place_as_json(entry.thread),
             "seq": entry.seq,
             "at": entry.at,
             "text": text,
             "about": getattr(entry.event, "about", ""),
         }
 
-    async def names(self, ids: Sequence[str]) -> Told:
+    async def names(self, ids: Sequence[str]) -> JsonObject:
         """Return names by id, without unknown ones."""
         await self._ready()
         names = await asyncio.gather(*[self._named(id) for id in ids])
@@ -514,22 +501,22 @@ class PageOverview:
         group = self._conversations.latest_in_channel(id)
         if group and group.where == "group":
             return self._conversations.place_name(group)
-        return self._conversations.names.get(id, "") or await self._directory.called(id)
+        return self._conversations.names.get(id, "") or await self._slack.name_of(id)
 
-    async def costs(self, days: int) -> Told:
+    async def costs(self, days: int) -> JsonObject:
         """Return the costs of the last `days`: by day, conversation, person and model."""
         return await self._read_consistently(partial(self._costs, days))
 
-    async def _costs(self, days: int) -> Told:
+    async def _costs(self, days: int) -> JsonObject:
         left = await self._ready()
-        today = utc_day(self._purse.now())
+        today = utc_day(self._budget.now())
         first = date.fromisoformat(today) - timedelta(days=days - 1)
         since = first.isoformat()
         by_day = await self._spending.totals_by("day", since)
         whole = SpendingTotal()
         for spent in by_day.values():
             whole.add(spent)
-        each_day: list[Told] = []
+        each_day: list[JsonObject] = []
         for number in range(days):
             day = (first + timedelta(days=number)).isoformat()
             each_day.append({"day": day, **by_day[day].as_json()})
@@ -538,20 +525,20 @@ class PageOverview:
         models = await self._spending.dearest_by("model", since, MOST)
         return {
             "still_reading": left,
-            "daily": self._purse.daily,
+            "daily": self._budget.daily,
             "today": today,
             "whole": whole.as_json(),
             "days": each_day,
-            "threads": [{**self._place(id), **spent.as_json()} for id, spent in threads],
+            "threads": [{**self._place_as_json(id), **spent.as_json()} for id, spent in threads],
             "people": [{"id": id, "name": self._name(id), **spent.as_json()} for id, spent in people],
             "models": [{"name": name, **spent.as_json()} for name, spent in models],
         }
 
-    def _place(self, thread: str) -> Told:
+    def _place_as_json(self, thread: str) -> JsonObject:
         one = self._conversations.get(thread)
         if one:
             place = self._conversations.place_name(one)
-            said = self._said([one.first]).get(one.first)
+            said = self._entries_by_seq([one.first]).get(one.first)
             return {
                 "thread": one.thread,
                 "where": one.where,
@@ -565,20 +552,20 @@ class PageOverview:
             told["place"] = "Inner life"
         return told
 
-    def _said(self, seqs: Sequence[int]) -> Mapping[int, Entry[Any]]:
+    def _entries_by_seq(self, seqs: Sequence[int]) -> Mapping[int, Entry[Any]]:
         return {entry.seq: entry for entry in self._journal.readable_entries(seqs)}
 
     def _name(self, person: str) -> str:
         return self._conversations.names.get(person, NAMELESS)
 
-    def _people(self, ids: Collection[str]) -> Sequence[Told]:
-        return [self._names_of_people(id) for id in sorted(ids)]
+    def _people_as_json(self, ids: Collection[str]) -> Sequence[JsonObject]:
+        return [self._id_and_name(id) for id in sorted(ids)]
 
-    def _names_of_people(self, id: str) -> Told:
+    def _id_and_name(self, id: str) -> JsonObject:
         return {"id": id, "name": self._name(id)}
 
 
-def _either(people: Sequence[Told]) -> str:
+def _names_joined(people: Sequence[JsonObject]) -> str:
     return " or ".join(person["name"] for person in people) or NAMELESS
 
 

@@ -17,7 +17,7 @@ from daemon.claude.backend import ModelBackend
 from daemon.claude.models import is_listed
 from daemon.console.access import NOTHING_HERE, json_error, read_posted_json
 from daemon.console.conversation_list import ConversationFilter
-from daemon.console.entry_text import entry_for_page, search_words
+from daemon.console.entry_text import JsonObject, entry_for_page, search_words
 from daemon.console.journal_view import (
     LONGEST_STREAM,
     MOST_PAGE_ENTRIES,
@@ -38,42 +38,26 @@ from daemon.telemetry.metrics import Metrics, Samples
 from daemon.turn.model_calls import LiveCalls
 
 T = TypeVar("T")
-
-
 STATIC = Path(__file__).parent / "static"
-
-
 SEQ = re.compile(r"[0-9]{1,15}")
-
 
 SESSION = "sess-"
 """Prefix of thread ids. The page opens a thread at `/#sess-xxxxxxxx`, an entry at `/#72`."""
 
-
 PLACES = frozenset({"before", "after", "around"})
-
-
 NOTHING: Mapping[str, Any] = {}
-
 
 FOUND = 50
 """Default number of search results."""
 
-
 NO_SEQ = "since must be a seq of the journal, and most a number of entries: whole numbers."
-
-
 NO_BEFORE = "before must be a seq of the journal: a whole number."
-
 
 NO_PLACE = (
     "before, after, around and limit must be whole numbers, and only one of the first three may be given."
 )
 
-
 NO_WORDS = "words must name what is looked for."
-
-
 NO_CALL = "There is no model call with this seq in the journal."
 
 
@@ -129,7 +113,7 @@ def mount_console(app: web.Application, console: ConsoleSetup) -> None:
     get("/console/entries", views.entries)
     get("/console/search", views.search)
     get("/console/inner", views.inner)
-    get("/static/{name:.+}", views.part)
+    get("/static/{name:.+}", views.static_file)
     app.on_shutdown.append(views.shutdown)
 
 
@@ -139,13 +123,13 @@ class ConsoleRoutes:
         self._streams = EventStreams(console.journal, console.thinking, console.patience, console.longest)
         self._answers = JsonResponses(console.patience)
         self._pages = JournalPager(console.journal)
-        self._parts = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*.*")}
+        self._static_files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*.*")}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:
         return web.FileResponse(STATIC / "index.html")
 
-    async def part(self, request: web.Request) -> web.StreamResponse:
-        path = self._parts.get(request.match_info["name"])
+    async def static_file(self, request: web.Request) -> web.StreamResponse:
+        path = self._static_files.get(request.match_info["name"])
         if path is None:
             return json_error(404, NOTHING_HERE)
         return web.FileResponse(path)
@@ -186,8 +170,8 @@ class ConsoleRoutes:
         if not isinstance(entry.event, ModelCall):
             return json_error(404, NO_CALL)
         seen, agrees = self._console.rebuild(entry)
-        told = {"entry": entry_as_json(entry), "request": seen, "agrees": agrees}
-        return await self._answers.send(request, _once(json.dumps(told).encode()))
+        answer = {"entry": entry_as_json(entry), "request": seen, "agrees": agrees}
+        return await self._answers.send(request, _once(json.dumps(answer).encode()))
 
     async def thread(self, request: web.Request) -> web.StreamResponse:
         """Return a page of a thread and its branches, by its id or `{team}:{channel}:{root ts}`."""
@@ -195,14 +179,14 @@ class ConsoleRoutes:
         if place is None:
             return json_error(400, NO_PLACE)
         root = request.match_info["key"]
-        told: dict[str, Any] = {"thread": root, "opened": None}
+        thread: dict[str, Any] = {"thread": root, "opened": None}
         if not (self._console.inner and root == INNER):
             opened = self._opened(root)
             if opened is None:  # nobody has written to the soul there yet
                 return web.json_response({"thread": None, "entries": []})
             root = opened.thread
-            told = {"thread": root, "opened": entry_for_page(opened)}
-        return await self._page(request, replace(place, root=root), told)
+            thread = {"thread": root, "opened": entry_for_page(opened)}
+        return await self._page(request, replace(place, root=root), thread)
 
     def _opened(self, key: str) -> Entry[Event] | None:
         journal = self._console.journal
@@ -233,10 +217,10 @@ class ConsoleRoutes:
         return await self._page(request, replace(place, root=root, words=words))
 
     async def _page(
-        self, request: web.Request, place: PageRequest, told: Mapping[str, Any] = NOTHING
+        self, request: web.Request, place: PageRequest, thread: Mapping[str, Any] = NOTHING
     ) -> web.StreamResponse:
         page = await self._pages.page(place)
-        ends = {**told, "older": page.older, "newer": page.newer}
+        ends = {**thread, "older": page.older, "newer": page.newer}
         answer = f'{json.dumps(ends)[:-1]}, "entries": [{", ".join(page.entries)}]}}'
         return await self._answers.send(request, _once(answer.encode()))
 
@@ -291,45 +275,30 @@ async def _once(answer: bytes) -> AsyncGenerator[bytes]:
 
 MEDIAN, HIGH_QUANTILE = 0.5, 0.95
 
-
 ANY = "any"
 """Label for a failure that names no model."""
 
-
-AWAY = "Since when no call of the model has succeeded, by what failed last."
-
-
-LATE = "Since when the first words of the model have come late."
-
-
-NEXT = "When the model that is away is tried next."
-
-
+AWAY_SINCE = "Since when no call of the model has succeeded, by what failed last."
+SLOW_SINCE = "Since when the first words of the model have come late."
+NEXT_TRY = "When the model that is away is tried next."
 WAITING = "People whose messages wait for the model."
-
-
 LATENCY = f"What the last {RECENT_CALLS} answered calls took, by quantile."
-
-
 ERRORS = "Tries of model calls that failed, by what failed."
-
-
-Told = Mapping[str, Any]
 
 
 class ModelHealth:
     def __init__(
-        self, reach: ModelAvailability, availability: CallOutcomes, now: Callable[[], float]
+        self, availability: ModelAvailability, outcomes: CallOutcomes, now: Callable[[], float]
     ) -> None:
-        self._reach = reach
         self._availability = availability
+        self._outcomes = outcomes
         self._now = now
 
     @property
     def every_report(self) -> Sequence[ModelReport]:
         """All reports; none if the journal is unreadable."""
         try:
-            return self._reach.reports
+            return self._availability.reports
         except JournalError:
             return ()
 
@@ -338,34 +307,36 @@ class ModelHealth:
         """Reports without those that only the page's Health shows."""
         return [one for one in self.every_report if not one.is_usual]
 
-    def report_as_json(self, report: ModelReport) -> Told:
+    def report_as_json(self, report: ModelReport) -> JsonObject:
         shown = asdict(report)
         del shown["seen"], shown["is_usual"]
         return {**shown, "slow": report.slow, "sentence": report.sentence(self._now())}
 
-    def details_as_json(self) -> Told:
+    def details_as_json(self) -> JsonObject:
         return {
             "reports": [self.report_as_json(one) for one in self.every_report],
-            "forms": self._reach.forms.owner_sentences,
+            "forms": self._availability.forms.owner_sentences,
             "latency": {
-                "calls": len(self._availability.durations),
+                "calls": len(self._outcomes.durations),
                 "median": self._quantile(MEDIAN),
                 "most": self._quantile(HIGH_QUANTILE),
             },
-            "errors": dict(self._availability.errors.most_common()),
+            "errors": dict(self._outcomes.errors.most_common()),
         }
 
     def add_metrics(self, metrics: Metrics) -> None:
-        metrics.samples("soul_model_away_since_timestamp_seconds", AWAY, ("model", "failure"), self._away)
-        metrics.samples("soul_model_slow_since_timestamp_seconds", LATE, ("model",), self._late)
-        metrics.samples("soul_model_next_try_timestamp_seconds", NEXT, ("model",), self._next)
+        metrics.samples(
+            "soul_model_away_since_timestamp_seconds", AWAY_SINCE, ("model", "failure"), self._away
+        )
+        metrics.samples("soul_model_slow_since_timestamp_seconds", SLOW_SINCE, ("model",), self._late)
+        metrics.samples("soul_model_next_try_timestamp_seconds", NEXT_TRY, ("model",), self._next)
         metrics.samples("soul_model_people_waiting", WAITING, ("model",), self._waiting)
         metrics.samples("soul_model_latency_seconds", LATENCY, ("quantile",), self._latency)
-        metrics.counter("soul_model_errors", ERRORS, "failure", self._availability.errors)
+        metrics.counter("soul_model_errors", ERRORS, "failure", self._outcomes.errors)
 
     def _quantile(self, share: float) -> float | None:
         """Return the latency in seconds that a `share` of calls stayed within; None without calls."""
-        durations = sorted(self._availability.durations)
+        durations = sorted(self._outcomes.durations)
         if not durations:
             return None
         return durations[max(math.ceil(share * len(durations)) - 1, 0)]
@@ -439,37 +410,22 @@ def _model_as_json(backend: ModelBackend, name: str) -> Mapping[str, Any]:
 
 STATES = frozenset({"", "failed", "waits"})
 
-
 LIMIT = 40
 """Default number of conversations on a page."""
 
-
 MOST_CONVERSATIONS = 200
-
-
 ID = re.compile(r"[A-Z0-9]{2,20}")
-
 
 MOST_NAMES = 50
 """Most ids in one request."""
 
-
 DAYS = 30
 """Default number of days of costs."""
 
-
 MOST_DAYS = 366
-
-
 NO_PAGE = "before and limit must be whole numbers, and state failed or waits."
-
-
 NO_VALUE = 'Send {"value": "…"}: one of the choices of the question.'
-
-
 NO_IDS = f"of must be ids of people or channels, {MOST_NAMES} at the most, with commas between them."
-
-
 NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
 
 

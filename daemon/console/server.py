@@ -27,7 +27,6 @@ from daemon.settings.parse import ConfigError
 MOST = 1_000
 """Most connections, unless fewer files may be open."""
 
-
 log = logging.getLogger(__name__)
 
 
@@ -35,7 +34,7 @@ log = logging.getLogger(__name__)
 class OpenConnection:
     handler: RequestHandler
     address: str
-    asking: int = 0
+    open_requests: int = 0
     session: str = ""
 
     @property
@@ -52,8 +51,8 @@ class ConnectionLimit:
         self.most = most
         self._strangers: dict[RequestHandler, OpenConnection] = {}
         self._known: dict[RequestHandler, OpenConnection] = {}
-        """Connections that showed the token. Like `_strangers`, they are ordered by last request, oldest
-        first.
+        """Connections that showed the token. Like `_strangers`, they are ordered by last request,
+        oldest first.
         """
         self._told = False
 
@@ -68,58 +67,58 @@ class ConnectionLimit:
     def add(self, handler: RequestHandler, address: str) -> None:
         """Add a stranger's connection; close another if there are too many."""
         self._strangers[handler] = OpenConnection(handler=handler, address=address)
-        if self._full(address):
-            self._forget_gone()
-            if self._full(address):
+        if self._is_full(address):
+            self._forget_closed()
+            if self._is_full(address):
                 self._make_room_for(address)
 
     def make_room(self) -> None:
         """Close up to a quarter of the connections, strangers' only."""
-        self._forget_gone()
+        self._forget_closed()
         for _ in range(min(self.most_per_address, len(self._strangers))):
             self._close_oldest(self._strangers)
 
     def begin_request(self, handler: RequestHandler) -> None:
-        for guests in (self._strangers, self._known):
-            guest = guests.pop(handler, None)
-            if guest is not None:
-                guest.asking += 1
-                guests[handler] = guest
+        for connections in (self._strangers, self._known):
+            connection = connections.pop(handler, None)
+            if connection is not None:
+                connection.open_requests += 1
+                connections[handler] = connection
 
     def end_request(self, handler: RequestHandler) -> None:
-        guest = self._known.get(handler) or self._strangers.get(handler)
-        if guest is not None:
-            guest.asking -= 1
+        connection = self._known.get(handler) or self._strangers.get(handler)
+        if connection is not None:
+            connection.open_requests -= 1
 
     def mark_trusted(self, handler: RequestHandler, session: str = "") -> None:
         """Mark a connection as an owner's, which showed the token or the secret of `session`."""
         if handler in self._known:
             self._known[handler].session = session
-        guest = self._strangers.pop(handler, None)
-        if guest is None:
+        connection = self._strangers.pop(handler, None)
+        if connection is None:
             return
-        guest.session = session
-        self._known[handler] = guest
+        connection.session = session
+        self._known[handler] = connection
         if len(self._known) > self.most - self.most_per_address:
-            self._forget_gone()
+            self._forget_closed()
             if len(self._known) > self.most - self.most_per_address:
                 self._close_oldest(self._known)
 
     def close_session(self, session: str, kept: RequestHandler) -> None:
         """Close an ended session's connections, except `kept`."""
-        for guest in list(self._known.values()):
-            if guest.session == session and guest.handler is not kept:
-                del self._known[guest.handler]
-                guest.close()
+        for connection in list(self._known.values()):
+            if connection.session == session and connection.handler is not kept:
+                del self._known[connection.handler]
+                connection.close()
 
-    def _full(self, address: str) -> bool:
+    def _is_full(self, address: str) -> bool:
         strangers = len(self._strangers)
         if strangers > self.most - self.most_per_address or len(self) > self.most:
             return True
         return strangers > self.most_per_address and self._addresses()[address] > self.most_per_address
 
     def _addresses(self) -> Counter[str]:
-        return Counter(guest.address for guest in self._strangers.values())
+        return Counter(connection.address for connection in self._strangers.values())
 
     def _make_room_for(self, address: str) -> None:
         addresses = self._addresses()
@@ -131,30 +130,31 @@ class ConnectionLimit:
         else:
             self._close_oldest(self._known)
 
-    def _close_oldest(self, guests: dict[RequestHandler, OpenConnection], address: str | None = None) -> None:
+    def _close_oldest(
+        self, connections: dict[RequestHandler, OpenConnection], address: str | None = None
+    ) -> None:
         """Close the oldest connection, idle ones first, but not the newest."""
-        choice = [one for one in guests.values() if address in (None, one.address)]
+        choice = [one for one in connections.values() if address in (None, one.address)]
         choice = choice[:-1] or choice
-        guest = next((one for one in choice if not one.asking), choice[0])
-        del guests[guest.handler]
-        guest.close()
+        connection = next((one for one in choice if not one.open_requests), choice[0])
+        del connections[connection.handler]
+        connection.close()
         if not self._told:
             self._told = True
             log.warning(
                 "Too many connections are open, many of them from %s. The oldest idle ones, and those that "
                 "showed no token, are closed for new ones; the owner's are kept.",
-                guest.address,
+                connection.address,
             )
 
-    def _forget_gone(self) -> None:
-        for guests in (self._strangers, self._known):
-            for guest in [one for one in guests.values() if one.is_closing]:
-                del guests[guest.handler]
+    def _forget_closed(self) -> None:
+        for connections in (self._strangers, self._known):
+            for connection in [one for one in connections.values() if one.is_closing]:
+                del connections[connection.handler]
         self._told = self._told and len(self._strangers) > self.most_per_address // 2
 
 
-CROWD = web.AppKey("crowd", ConnectionLimit)
-
+CONNECTIONS = web.AppKey("crowd", ConnectionLimit)
 
 SITE = 64
 """Bits of an IPv6 address that identify its network, which counts as one address."""
@@ -176,28 +176,22 @@ def rate_limit_key(remote: str | None) -> str:
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """Loopback addresses instead of those for all interfaces."""
 
-
 BODY = 16 * 1024 * 1024
 """Most bytes of a request, which may be a long prompt to the rehearsed model."""
-
 
 WAITING = 1_024
 """Connections that may wait to be accepted."""
 
-
 FILES = 4_096
 """Limit of open files requested from the system."""
-
 
 IDLE = 20.0
 """Seconds in which a request's head must arrive."""
 
-
 LINGER = 2.0
 """Seconds to read the rest of an answered request."""
 
-
-BREATH = 0.1
+ACCEPT_RETRY_PAUSE = 0.1
 """Seconds until a failed accept is retried."""
 
 
@@ -249,8 +243,8 @@ async def serve_app(
     app: web.Application, listener: socket.socket, *, most: int = MOST, idle: float = IDLE
 ) -> AsyncIterator[None]:
     """Serve the application on this socket, with at most `most` connections. `idle` is in seconds."""
-    crowd = app.get(CROWD, ConnectionLimit())
-    crowd.most = most
+    limit = app.get(CONNECTIONS, ConnectionLimit())
+    limit.most = most
     faults = logging.getLogger(f"{__name__}.faults")
     faults.addFilter(is_our_fault)
     runner = web.AppRunner(
@@ -263,14 +257,14 @@ async def serve_app(
     )
     await runner.setup()
     try:
-        async with in_background(_let_in(listener, runner, crowd)):
+        async with in_background(_accept_connections(listener, runner, limit)):
             yield
     finally:
         listener.close()
         await runner.cleanup()
 
 
-async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: ConnectionLimit) -> None:
+async def _accept_connections(listener: socket.socket, runner: web.AppRunner, limit: ConnectionLimit) -> None:
     loop, handlers = asyncio.get_running_loop(), runner.server
     assert handlers is not None, "it was set up"
     listener.setblocking(False)
@@ -281,12 +275,12 @@ async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Connect
             continue  # closed before the accept
         except OSError as error:
             log.warning("Could not accept a connection (%s): retrying.", error.strerror)
-            crowd.make_room()
-            await asyncio.sleep(BREATH)
+            limit.make_room()
+            await asyncio.sleep(ACCEPT_RETRY_PAUSE)
             continue
         try:
             _, handler = await loop.connect_accepted_socket(handlers, connection)
         except OSError:
             connection.close()
             continue
-        crowd.add(handler, rate_limit_key(remote[0]))
+        limit.add(handler, rate_limit_key(remote[0]))

@@ -23,9 +23,9 @@ from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalDamaged, JournalError
 from daemon.kinds import GrowingMessageSeen, MessageGrowthEnded, moment_of
 from daemon.slack.block_text import MalformedPayload, first_text
-from daemon.slack.directory import KeyedLock
+from daemon.slack.directory import KeyedLock, workspace_thread
 from daemon.slack.incoming import GROWS, SPOKEN, SlackMessage, message_from_item
-from daemon.slack.places import SlackWorkspace, read_speech_metadata, workspace_thread
+from daemon.slack.places import SlackWorkspace, read_speech_metadata
 from daemon.slack.web_api import (
     AT_ONCE,
     OUT_OF_REACH,
@@ -34,9 +34,9 @@ from daemon.slack.web_api import (
     WebApi,
     describe_failure,
     is_permanent,
-    members,
-    named,
-    pages,
+    method_name,
+    read_members,
+    read_pages,
     retry_pause,
     slack_error,
     time_of,
@@ -44,17 +44,13 @@ from daemon.slack.web_api import (
 
 TYPES = "im,mpim,public_channel,private_channel"
 
-
 MOST = 40
 """Calls per minute of each method. Slack allows 50; live conversations need the rest."""
 
-
 MINUTE = 60.0
-
 
 PATIENCE = 300
 """Most seconds that a call waits for rate limits."""
-
 
 log = logging.getLogger(__name__)
 
@@ -99,8 +95,8 @@ class ConversationArchive:
         """Return a page of top-level messages: the one with this ts, then older ones."""
         history = self._web.client.conversations_history
         where = {"channel": channel, "latest": ts, "inclusive": True}
-        async for page in pages(self.call_at_pace, history, "messages", 1, **where):
-            return _sound(page)
+        async for page in read_pages(self.call_at_pace, history, "messages", 1, **where):
+            return _well_formed(page)
         return []
 
     async def read_replies(self, channel: str, root: str, since: float) -> list[Item]:
@@ -126,7 +122,7 @@ class ConversationArchive:
             "inclusive": True,
         }
         try:
-            async for page in pages(
+            async for page in read_pages(
                 self.call_at_pace, replies, "messages", 1, include_all_metadata=True, **where
             ):
                 return next((item for item in page if item.get("ts") == ts), None)
@@ -136,11 +132,11 @@ class ConversationArchive:
         return None
 
     async def read_members(self, channel: str) -> set[str]:
-        return await members(self.call_at_pace, self._web.client.conversations_members, channel)
+        return await read_members(self.call_at_pace, self._web.client.conversations_members, channel)
 
     async def call_at_pace(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
         """Call a method within the shared rate limit."""
-        asked = self._asked.setdefault(named(method), deque(maxlen=MOST))
+        asked = self._asked.setdefault(method_name(method), deque(maxlen=MOST))
         now = due = self._web.clock.steady()
         if len(asked) == MOST:
             due = max(now, asked[0] + MINUTE)
@@ -151,8 +147,8 @@ class ConversationArchive:
 
     async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
         items: list[Item] = []
-        async for page in pages(self.call_at_pace, method, key, **arguments):
-            page = _sound(page)
+        async for page in read_pages(self.call_at_pace, method, key, **arguments):
+            page = _well_formed(page)
             items += page
             if page and max(map(time_of, page)) < since:
                 break
@@ -185,7 +181,7 @@ def active_threads(items: Iterable[Item], since: float) -> dict[str, float]:
     return found
 
 
-def _sound(page: Iterable[Item]) -> list[Item]:
+def _well_formed(page: Iterable[Item]) -> list[Item]:
     return [item for item in page if isinstance(item.get("thread_ts"), str | None)]
 
 
@@ -201,18 +197,14 @@ def _conversation(item: Item) -> ArchivedConversation:
 STILL = 5.0
 """Seconds without change after which a message is complete, unless marked as growing."""
 
-
 LONGEST_LOOK = 30.0
 """Longest pause between two reads of a growing message, in seconds."""
-
 
 LONGEST_GROWTH = 600.0
 """Seconds without change after which any message is complete: a stream lasts five minutes."""
 
-
 MOST_DELETED = 200
 """Most deleted messages that are remembered, since events may arrive out of order."""
-
 
 Take = Callable[[SlackMessage], Awaitable[None]]
 """Callback for a complete or changed message. Raises JournalError."""

@@ -34,9 +34,10 @@ from daemon.kinds import (
     moment_of,
 )
 from daemon.slack.archive import ArchivedConversation, ConversationArchive, active_threads, message_if_said
+from daemon.slack.directory import workspace_thread
 from daemon.slack.earlier_messages import OwnMessageLookup
 from daemon.slack.inbox import Inbox
-from daemon.slack.places import SlackWorkspace, record_workspace_note, workspace_thread
+from daemon.slack.places import SlackWorkspace, record_workspace_note
 from daemon.slack.web_api import (
     LIMITED,
     OUT_OF_REACH,
@@ -48,7 +49,8 @@ from daemon.slack.web_api import (
     time_of,
 )
 
-FEW = 40
+MOST_UNSAVED = 40
+"""Most channels whose watermarks are not written yet."""
 
 
 @dataclass(kw_only=True)
@@ -82,7 +84,7 @@ class Watermarks:
         Notes are written in batches: after a kill, a page of each channel is read again. Raises JournalError.
         """
         self._channels[channel] = self._unwritten[channel] = until
-        if len(self._unwritten) >= FEW:
+        if len(self._unwritten) >= MOST_UNSAVED:
             await self.save()
 
     async def save(self) -> None:
@@ -101,8 +103,8 @@ class Watermarks:
         self._threads.clear()
         self._unwritten = {}
 
-    async def _record(self, came: BackfillProgress) -> None:
-        await record_workspace_note(self.journal, self.team, came)
+    async def _record(self, progress: BackfillProgress) -> None:
+        await record_workspace_note(self.journal, self.team, progress)
         self._unwritten = {}
 
 
@@ -152,14 +154,11 @@ def _first_call(journal: Journal, team: str, now: float) -> float:
 MOST = 40
 """Threads read, in about a minute, before new gaps are checked for."""
 
-
 CLOSED = ("channel_not_found", "missing_scope", "not_in_channel")
 """Slack errors of a conversation that stays unreadable until somebody acts."""
 
-
-LONG = 300.0
+PROGRESS_INTERVAL = 300.0
 """Seconds between log lines about progress."""
-
 
 log = logging.getLogger(__name__)
 
@@ -181,9 +180,9 @@ class BackfillCounts:
 class ChannelBacklog:
     conversation: ArchivedConversation
     since: float
-    untold: list[str]
+    uncovered: list[str]
     """Roots of the soul's threads, oldest first, that no history page has covered."""
-    looked: bool = False
+    has_history_page: bool = False
     threads: set[str] = field(default_factory=set)
     refused: bool = False
 
@@ -193,12 +192,12 @@ class ChannelBacklog:
 
     @property
     def is_done(self) -> bool:
-        return self.looked and not (self.untold or self.threads or self.refused)
+        return self.has_history_page and not (self.uncovered or self.threads or self.refused)
 
 
 @dataclass(kw_only=True)
 class Backfill:
-    """One pass of backfill, which can be resumed. `tell` wakes a thread.
+    """One pass of backfill, which can be resumed.
 
     `own` is the result of `active_own_threads`. Conversations that Slack refuses to show are skipped.
     """
@@ -207,7 +206,7 @@ class Backfill:
     inbox: Inbox
     own_messages: OwnMessageLookup
     clock: Clock
-    tell: Callable[[str], None]
+    wake_thread: Callable[[str], None]
     max_age: float
     marks: Watermarks
     begun: float
@@ -219,24 +218,24 @@ class Backfill:
         self._older: list[ChannelBacklog] = []
         self._threads: list[tuple[float, str, str, ChannelBacklog]] = []
         """Heap of (negative time of the last message, channel, root, backlog)."""
-        self._stumbled: list[ArchivedConversation] = []
+        self._to_retry: list[ArchivedConversation] = []
         self._behind: dict[str, float] = {}
         self._read = 0
-        self._told_at = self.clock.steady()
+        self._logged_at = self.clock.steady()
         self._ranks = {channel: number for number, channel in enumerate(self.own)}
         self._add(sorted(self.conversations, key=self._is_own, reverse=True))
 
     def _is_own(self, conversation: ArchivedConversation) -> bool:
         return conversation.id in self.own
 
-    def _rank(self, left: ChannelBacklog) -> int:
-        return self._ranks[left.id]
+    def _rank(self, backlog: ChannelBacklog) -> int:
+        return self._ranks[backlog.id]
 
     @property
     def progress(self) -> BackfillCounts:
-        untold = sum(len(left.untold) for left in self._older)
+        uncovered = sum(len(backlog.uncovered) for backlog in self._older)
         return BackfillCounts(
-            conversations=len(self._new), threads=len(self._threads) + untold, read=self._read
+            conversations=len(self._new), threads=len(self._threads) + uncovered, read=self._read
         )
 
     async def read(self, anew: Callable[[], bool]) -> bool:
@@ -245,21 +244,21 @@ class Backfill:
         Raises SlackApiError, OUT_OF_REACH and JournalError.
         """
         while self._new:
-            await self._heeding(self._new[0], self._read_conversation(self._new[0]))
+            await self._skipping_refused(self._new[0], self._read_conversation(self._new[0]))
             self._new.popleft()
         most = self._read + MOST
         while self._threads or self._older:
             if self._read >= most and anew():
                 return False
             if self._threads:
-                _, _, root, left = self._threads[0]
-                await self._heeding(left, self._thread(left, root))
+                _, _, root, backlog = self._threads[0]
+                await self._skipping_refused(backlog, self._read_thread(backlog, root))
                 heappop(self._threads)
             else:
-                left = min(self._older, key=self._rank)
-                await self._heeding(left, self._ask_older(left))
+                backlog = min(self._older, key=self._rank)
+                await self._skipping_refused(backlog, self._read_older(backlog))
         await self.marks.mark_all_read(self.begun - SKEW, self._behind)
-        again, self._stumbled = self._stumbled, []
+        again, self._to_retry = self._to_retry, []
         self._add(again)
         return not again
 
@@ -267,104 +266,106 @@ class Backfill:
         for one in conversations:
             own = sorted(self.own.get(one.id, ()), key=moment_of)
             self._new.append(
-                ChannelBacklog(conversation=one, since=self.marks.unread_since(one.id), untold=own)
+                ChannelBacklog(conversation=one, since=self.marks.unread_since(one.id), uncovered=own)
             )
 
-    async def _heeding(self, left: ChannelBacklog, reading: Coroutine[object, object, None]) -> None:
+    async def _skipping_refused(
+        self, backlog: ChannelBacklog, reading: Coroutine[object, object, None]
+    ) -> None:
         try:
             await reading
         except SlackApiError as refusal:
-            word = slack_error(refusal)
-            if word in ("", LIMITED):
+            code = slack_error(refusal)
+            if code in ("", LIMITED):
                 raise
-            self._leave(left, word)
-        self._tell_how_far()
-        if left.is_done:
-            self._behind.pop(left.id, None)
-            await self.marks.mark_channel_read(left.id, self.begun - SKEW)
+            self._skip(backlog, code)
+        self._log_progress()
+        if backlog.is_done:
+            self._behind.pop(backlog.id, None)
+            await self.marks.mark_channel_read(backlog.id, self.begun - SKEW)
 
-    def _tell_how_far(self) -> None:
-        if self.clock.steady() - self._told_at >= LONG:
-            self._told_at = self.clock.steady()
+    def _log_progress(self) -> None:
+        if self.clock.steady() - self._logged_at >= PROGRESS_INTERVAL:
+            self._logged_at = self.clock.steady()
             log.warning("Backfill is still running: %s", self.progress)
 
-    def _leave(self, left: ChannelBacklog, word: str) -> None:
-        left.refused = True
-        if left in self._older:
-            self._older.remove(left)
-        self._behind[left.id] = left.since
-        if left.id not in self.marks.whole.behind:
+    def _skip(self, backlog: ChannelBacklog, code: str) -> None:
+        backlog.refused = True
+        if backlog in self._older:
+            self._older.remove(backlog)
+        self._behind[backlog.id] = backlog.since
+        if backlog.id not in self.marks.whole.behind:
             log.warning(
                 "Slack refused to show the messages in %s (%s); backfill leaves them for later.",
-                left.id,
-                word,
+                backlog.id,
+                code,
             )
-        if word not in CLOSED:
-            self._stumbled.append(left.conversation)
+        if code not in CLOSED:
+            self._to_retry.append(backlog.conversation)
 
-    async def _read_conversation(self, left: ChannelBacklog) -> None:
-        items = await self.archive.read_history(left.id, left.since)
-        live = active_threads(items, left.since)
-        await self._hand_to_inbox(left, [item for item in items if item.get("thread_ts") not in live])
-        self._mark_threads_shown(left, items, live)
-        left.looked = True
-        if left.untold and left not in self._older:
-            self._older.append(left)
+    async def _read_conversation(self, backlog: ChannelBacklog) -> None:
+        items = await self.archive.read_history(backlog.id, backlog.since)
+        live = active_threads(items, backlog.since)
+        await self._hand_to_inbox(backlog, [item for item in items if item.get("thread_ts") not in live])
+        self._mark_threads_shown(backlog, items, live)
+        backlog.has_history_page = True
+        if backlog.uncovered and backlog not in self._older:
+            self._older.append(backlog)
 
-    async def _ask_older(self, left: ChannelBacklog) -> None:
-        newest = left.untold[-1]
-        items = await self.archive.read_older(left.id, newest)
-        self._mark_threads_shown(left, items, active_threads(items, left.since))
-        if newest in left.untold:
-            left.untold.remove(newest)
-            self._want(left, newest)
-        if not left.untold:
-            self._older.remove(left)
+    async def _read_older(self, backlog: ChannelBacklog) -> None:
+        newest = backlog.uncovered[-1]
+        items = await self.archive.read_older(backlog.id, newest)
+        self._mark_threads_shown(backlog, items, active_threads(items, backlog.since))
+        if newest in backlog.uncovered:
+            backlog.uncovered.remove(newest)
+            self._add_thread(backlog, newest)
+        if not backlog.uncovered:
+            self._older.remove(backlog)
 
     def _mark_threads_shown(
-        self, left: ChannelBacklog, items: Sequence[Item], live: Mapping[str, float]
+        self, backlog: ChannelBacklog, items: Sequence[Item], live: Mapping[str, float]
     ) -> None:
         for root, latest in live.items():
-            self._want(left, root, latest)
+            self._add_thread(backlog, root, latest)
         shown = {str(item.get("ts")) for item in items}
         oldest = min(map(time_of, items), default=inf)
-        untold: list[str] = []
-        for root in left.untold:
+        uncovered: list[str] = []
+        for root in backlog.uncovered:
             if root in live:
                 continue
             if float(root) < oldest:
-                untold.append(root)
+                uncovered.append(root)
             elif root not in shown:  # the history lacks the root, so its replies are unknown
-                self._want(left, root)
-        left.untold = untold
+                self._add_thread(backlog, root)
+        backlog.uncovered = uncovered
 
-    def _want(self, left: ChannelBacklog, root: str, latest: float | None = None) -> None:
-        read = self.marks.thread_read_until(left.id, root)
+    def _add_thread(self, backlog: ChannelBacklog, root: str, latest: float | None = None) -> None:
+        read = self.marks.thread_read_until(backlog.id, root)
         if read is not None and latest is not None and latest <= read:
             return
         if latest is None:
-            latest = self.own[left.id][root]
-        if root not in left.threads:
-            left.threads.add(root)
-            heappush(self._threads, (-latest, left.id, root, left))
+            latest = self.own[backlog.id][root]
+        if root not in backlog.threads:
+            backlog.threads.add(root)
+            heappush(self._threads, (-latest, backlog.id, root, backlog))
 
-    async def _thread(self, left: ChannelBacklog, root: str) -> None:
-        if left.refused:
+    async def _read_thread(self, backlog: ChannelBacklog, root: str) -> None:
+        if backlog.refused:
             return
-        channel = left.id
-        since = max(left.since, (self.marks.thread_read_until(channel, root) or 0.0) - SKEW)
+        channel = backlog.id
+        since = max(backlog.since, (self.marks.thread_read_until(channel, root) or 0.0) - SKEW)
         items = await self.archive.read_replies(channel, root, since)
         own: Sequence[Item] = ()
         with suppress(JournalDamaged):  # damage blocks only this conversation
             own = self.own_messages.unknown_messages(channel, root, items)
-        await self._hand_to_inbox(left, items, own, self.own_messages.answered_messages(own, items))
+        await self._hand_to_inbox(backlog, items, own, self.own_messages.answered_messages(own, items))
         await self.marks.mark_thread_read(channel, root, max(map(time_of, items), default=since))
-        left.threads.discard(root)
+        backlog.threads.discard(root)
         self._read += 1
 
     async def _hand_to_inbox(
         self,
-        left: ChannelBacklog,
+        backlog: ChannelBacklog,
         items: Iterable[Item],
         own: Sequence[Item] = (),
         answered: Collection[str] = (),
@@ -376,9 +377,9 @@ class Backfill:
         too_old = self.archive.now() - self.max_age
         woken: set[str] = set()
         for item in sorted(items, key=time_of):
-            if time_of(item) < left.since:
+            if time_of(item) < backlog.since:
                 continue
-            message = message_if_said(item, left.id, left.conversation.kind)
+            message = message_if_said(item, backlog.id, backlog.conversation.kind)
             if message is None:
                 continue
             late = ""
@@ -392,15 +393,14 @@ class Backfill:
                 else:
                     woken |= await self.inbox.take_missed(message, late=late)
             except JournalDamaged as damage:  # damage blocks only this conversation
-                log.error("Skipped a message in %s: %s", left.id, damage)
+                log.error("Skipped a message in %s: %s", backlog.id, damage)
             await self.clock.sleep(0)  # lets live events in
         for thread in woken:
-            self.tell(thread)
+            self.wake_thread(thread)
 
 
 DORMANT = 30 * 86_400.0
 """Seconds without messages after which a thread of the soul is not read."""
-
 
 MOST_GONE, MOST_UNKNOWN = 3, 10
 """Most vanished, and most unknown, channels that are compared to find a changed id."""
@@ -420,7 +420,7 @@ class BackfillTask:
     max_age: float
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
     _reading: bool = False
-    _missed: Backfill | None = None
+    _pass: Backfill | None = None
     _compared: set[tuple[str, str]] = field(default_factory=set)
     _anew: bool = False
     """True if more may be missing than when the pass began."""
@@ -436,7 +436,7 @@ class BackfillTask:
             await record_workspace_note(self.workspace.journal, self.workspace.me.team, mark)
             found = Watermarks(journal=self.workspace.journal, team=self.workspace.me.team, whole=mark)
         self._marks = found
-        self._living = asyncio.create_task(self._live(), name="catch-up")
+        self._living = asyncio.create_task(self._run_forever(), name="catch-up")
         self._living.add_done_callback(_report)
         return self
 
@@ -460,9 +460,9 @@ class BackfillTask:
 
     @property
     def progress(self) -> BackfillCounts:
-        if self._missed is None:
+        if self._pass is None:
             return BackfillCounts()
-        return self._missed.progress
+        return self._pass.progress
 
     @property
     def is_reading_missed(self) -> bool:
@@ -474,37 +474,37 @@ class BackfillTask:
         self._was_away |= missed
         self._wanted.set()
 
-    async def _live(self) -> None:
+    async def _run_forever(self) -> None:
         while True:
             await self._wanted.wait()
             self._reading = True
-            await self._complete()
+            await self._run_until_done()
             self._reading = False
             self._was_away &= self._wanted.is_set()
 
-    async def _complete(self) -> None:
+    async def _run_until_done(self) -> None:
         for attempt in count(1):
             await self.workspace.web.clock.sleep(retry_pause(attempt))
             try:
-                if await self._run():
+                if await self._run_pass():
                     return
             except (SlackApiError, JournalError, *OUT_OF_REACH) as error:
                 if attempt == 1:
                     log.warning("Backfill stopped (%s); it resumes after a pause.", describe_failure(error))
 
-    async def _run(self) -> bool:
+    async def _run_pass(self) -> bool:
         if self._wanted.is_set():
             self._wanted.clear()
             self._anew = True
-        if self._missed is None or self._anew:
-            self._missed = await self._begun()
+        if self._pass is None or self._anew:
+            self._pass = await self._new_pass()
             self._anew = False
-        if not await self._missed.read(self._wanted.is_set):
+        if not await self._pass.read(self._wanted.is_set):
             return False
-        self._missed = None
+        self._pass = None
         return True
 
-    async def _begun(self) -> Backfill:
+    async def _new_pass(self) -> Backfill:
         since = self.archive.now() - DORMANT
         threads = partial(active_own_threads, team=self.workspace.me.team, since=since)
         conversations, own = await asyncio.gather(
@@ -521,7 +521,7 @@ class BackfillTask:
             inbox=self.inbox,
             own_messages=OwnMessageLookup(self.workspace),
             clock=self.workspace.web.clock,
-            tell=self.workspace.wake,
+            wake_thread=self.workspace.wake,
             max_age=self.max_age,
             marks=self._marks,
             begun=begun,
@@ -552,12 +552,12 @@ class BackfillTask:
                 if (old, new) in self._compared:
                     continue
                 self._compared.add((old, new))
-                if await self._holds(new, root):
+                if await self._has_message(new, root):
                     await ids.record_new_id(old, new)
                     await self.inbox.audiences.mark_changed(old, f"moved:{new}")
                     break
 
-    async def _holds(self, channel: str, ts: str) -> bool:
+    async def _has_message(self, channel: str, ts: str) -> bool:
         try:
             items = await self.archive.read_older(channel, ts)
         except SlackApiError as refusal:

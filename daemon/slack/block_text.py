@@ -11,19 +11,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.engine.event import storable_text
 
-if TYPE_CHECKING:
-    from slack_sdk.web.async_slack_response import AsyncSlackResponse
-
 ID = re.compile(r"[A-Z0-9]{1,50}")
-
 
 TS = re.compile(r"[0-9]{1,11}\.[0-9]{1,20}")
 """Slack timestamp small enough for every date type."""
-
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 """JSON string or bracket; because of `*+`, a broken string is read only once."""
@@ -123,23 +120,13 @@ def timestamp_at(event: Mapping[str, Any], name: str) -> str:
 
 
 SOMEONE, A_CHANNEL = "someone", "a channel"
-
-
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-
-
 NAME = 80
-
-
 REFERENCE = re.compile(r"<([^<>\n]+)>")
-
-
 MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
-
 
 UNLABELLED = re.compile(r"<@([A-Z0-9]+)>")
 """Mention without a label, as Slack sends it."""
-
 
 CHANNEL = re.compile(r"<#([A-Z0-9]+)\|?>")
 """Channel without a label, as Slack sends it."""
@@ -187,16 +174,9 @@ def _spelled(names: Mapping[str, str], reference: re.Match[str]) -> str:
 
 
 Node = Mapping[str, Any]
-
-
 DEEPEST = 12
-
-
 INDENT = "    "
-
-
 QUOTED = "> "
-
 
 TEXTUAL = frozenset(
     {"text", "title", "name", "label", "alt_text", "fallback", "pretext", "subtitle", "description"}
@@ -204,29 +184,17 @@ TEXTUAL = frozenset(
 )
 """Text fields of objects of unknown types."""
 
-
 SYNTAX = re.compile(r"<(?:[@#!][A-Za-z0-9]|https?://|mailto:|tel:)[^<>\n]*>")
 """References and links that Slack resolves in Markdown, too."""
 
-
 EMOJI_CODE = re.compile(r":[a-z0-9_+'-]+:(?::skin-tone-[2-6]:)?")
-
-
 LABELLED = re.compile(r"<([@#!](?!date)[^<>|\n]*)\|[^<>\n]*>")
-
-
 DATE = re.compile(r"<!date\^[^<>|\n]*\|([^<>\n]*)>")
-
-
 ITEM = re.compile(r"\s*(?:[0-9]+\.|•)\s")
-
-
 ADDRESS = re.compile(r"(?:https?://|mailto:|tel:)[^\s<>|()]*")
-
 
 MARKS = (("code", "`"), ("strike", "~"), ("italic", "_"), ("bold", "*"))
 """Styles and their marks, innermost first."""
-
 
 TEXTLESS = frozenset({"divider", "rich_text"})
 """Block types that may hold no text."""
@@ -340,7 +308,8 @@ def _paragraph(section: Node, depth: int) -> list[str]:
 
 
 def _list(block: Node, depth: int) -> list[str]:
-    first, indent = _count(block, "offset") + 1, INDENT * min(_count(block, "indent"), DEEPEST)
+    first = count_at(block.get("offset")) + 1
+    indent = INDENT * min(count_at(block.get("indent")), DEEPEST)
     lines: list[str] = []
     for number, item in enumerate(objects_at(block, "elements"), first):
         mark = f"{number}." if first_text(block, "style") == "ordered" else "•"
@@ -358,9 +327,7 @@ def _preformatted(block: Node, depth: int) -> list[str]:
 
 def _section(block: Node, depth: int) -> list[str]:
     lines = [text_of_object(block.get("text")), *map(text_of_object, objects_at(block, "fields"))]
-    for accessory in _objects(block.get("accessory")):
-        lines += _lines(accessory, depth)
-    return lines
+    return lines + _lines(object_or_empty(block, "accessory"), depth)
 
 
 def _titled(block: Node, depth: int) -> list[str]:
@@ -514,12 +481,3 @@ def _styled(text: str, element: Node) -> str:
         if style.get(name) is True:
             marked = f"{mark}{marked}{mark}"
     return text.replace(core, marked, 1)
-
-
-def _objects(node: object) -> list[Node]:
-    return [node] if isinstance(node, Mapping) else []
-
-
-def _count(node: Node, name: str) -> int:
-    value = node.get(name)
-    return value if type(value) is int and value >= 0 else 0

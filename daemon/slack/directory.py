@@ -86,6 +86,11 @@ class AccessPolicy:
         return kind == "dm" or not self.channels or channel in self.channels
 
 
+def workspace_thread(team: str) -> str:
+    """Return the journal's thread of facts about a workspace."""
+    return f"slack:{team}"
+
+
 class GuestTracker:
     """Channels where guests or outsiders have written, as recorded in the journal."""
 
@@ -102,7 +107,9 @@ class GuestTracker:
     async def record_guest(self, channel: str) -> None:
         if not self.has_guest_written(channel):
             said = AudienceChanged(team=self._team, channel=channel, audience="shared")
-            await self._journal.append(f"slack:{self._team}", said, key=self._key(channel), author="core")
+            await self._journal.append(
+                workspace_thread(self._team), said, key=self._key(channel), author="core"
+            )
             self._known[channel] = True
 
     def _key(self, channel: str) -> str:
@@ -117,7 +124,6 @@ ALIKE = (
     ("ı1|0", "illo"),  # noqa: RUF001 - and digits
 )
 """Letters that look like Latin letters, and the Latin ones."""
-
 
 LATIN = re.compile(r"LATIN (?:(?:SMALL|CAPITAL) )?LETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?")
 
@@ -163,7 +169,7 @@ class NameRegister:
         return _user(self._journal.get(key))
 
     async def _claim_name(self, name: str, id: str) -> str:
-        thread, key = f"slack:{self._me.team}", _key(self._me.team, name)
+        thread, key = workspace_thread(self._me.team), _key(self._me.team, name)
         entry, _ = await self._journal.append(thread, NameTaken(user=id), key=key, author="core")
         return entry.event.user
 
@@ -214,48 +220,37 @@ def _alike() -> dict[int, str]:
 PATIENCE = 1.0
 """Seconds that a message waits for look-ups; Slack wants its ack within three."""
 
-
-FRESH = 600.0
+AUDIENCE_SECONDS = 600.0
 """Seconds for which a looked-up audience is valid."""
 
-
 GROUP = "a group conversation"
-
 
 GROUP_MOST = 20
 """Most members of a private conversation who are looked up."""
 
-
 DM = "a direct message"
-
 
 Audience = Literal["", "dm", "group", "private", "shared", "public"]
 """Readers of a conversation. dm, group, private: its members. shared: also people who cannot read every
 public channel. public: the workspace. Empty: unknown.
 """
 
+OUTSIDER_FIELDS = ("is_restricted", "is_ultra_restricted", "is_stranger")
 
-OUTSIDE = ("is_restricted", "is_ultra_restricted", "is_stranger")
-
-
-ABROAD = ("is_ext_shared", "is_pending_ext_shared", "pending_shared", "pending_connected_team_ids")
+SHARED_FIELDS = ("is_ext_shared", "is_pending_ext_shared", "pending_shared", "pending_connected_team_ids")
 """Fields of channels that are shared with other workspaces, or soon will be."""
 
+MOST_PER_MESSAGE = 20
+"""Most look-ups of ids named in one message."""
 
-A_MESSAGE = 20
-
-
-A_MINUTE = 60
+MOST_PER_MINUTE = 60
 """Most look-ups per minute: Slack allows about a hundred."""
 
-
 MINUTE = 60.0
+REFUSED_SECONDS = 600.0
+"""Seconds for which a refused id is not looked up again."""
 
-
-REFUSED = 600.0
-
-
-KEPT = 10_000
+MOST_REFUSED_IDS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,13 +294,13 @@ class PeopleDirectory:
         self._names = dict.fromkeys((me.user, me.bot), clean_display_name(me.name))
         self._handles: dict[str, str] = {}
         self._since: dict[str, Decimal] = {}
-        self._hearsay = set[str]()
+        self._named_by_event = set[str]()
         """Ids named only by an event; Slack is still asked about them."""
         self._audiences = dict[str, tuple[Audience, float]]()
         """Audience and time of the look-up, by channel, or by person for a DM."""
         self._outsiders = set[str]()
         self._asking = KeyedLock()
-        self._thrift = LookupRateLimit(web.clock)
+        self._lookup_limit = LookupRateLimit(web.clock)
 
     def known_name(self, id: str) -> str:
         return self._register.known_display_name(id, self._names.get(id, ""))
@@ -340,7 +335,7 @@ class PeopleDirectory:
         unknown: list[str] = []
         nobody = message.author
         if not at_once:
-            unknown = self._worth_asking(message)
+            unknown = self._ids_to_ask(message)
             nobody = SOMEONE
         of: list[str] = []
         if readers:
@@ -382,7 +377,7 @@ class PeopleDirectory:
         if profile.at < self._since.get(id, profile.at):
             return
         if id not in self._names:
-            self._hearsay.add(id)
+            self._named_by_event.add(id)
         self._since[id] = profile.at
         self._names[id] = profile.name
         if profile.handle:
@@ -394,13 +389,13 @@ class PeopleDirectory:
             await self._guests.record_guest(message.channel)
 
     def conversation_info(self, message: SlackMessage) -> ConversationInfo:
-        return self._where(message.channel, message.kind, message.author)
+        return self._describe_conversation(message.channel, message.kind, message.author)
 
     async def look_up_conversation(self, channel: str, kind: str, person: str) -> ConversationInfo:
         await self._learn(readers=[audience_id(channel, kind, person)])
-        return self._where(channel, kind, person)
+        return self._describe_conversation(channel, kind, person)
 
-    def _where(self, channel: str, kind: str, person: str) -> ConversationInfo:
+    def _describe_conversation(self, channel: str, kind: str, person: str) -> ConversationInfo:
         of = audience_id(channel, kind, person)
         name = self.known_name(of)
         if kind == "dm":
@@ -431,19 +426,19 @@ class PeopleDirectory:
         if id not in self._audiences:
             return False
         _, since = self._audiences[id]
-        return self._web.clock.steady() - since < FRESH
+        return self._web.clock.steady() - since < AUDIENCE_SECONDS
 
-    def _worth_asking(self, message: SlackMessage) -> list[str]:
+    def _ids_to_ask(self, message: SlackMessage) -> list[str]:
         author = message.author
         unknown = [id for id in ids_without_names(message.whole_text) if id not in self._names]
-        if message.name or (author in self._names and author not in self._hearsay):
-            return self._thrift.choose_ids(unknown)
+        if message.name or (author in self._names and author not in self._named_by_event):
+            return self._lookup_limit.choose_ids(unknown)
         if author in unknown:
             unknown.remove(author)
-        return [author, *self._thrift.choose_ids(unknown)]
+        return [author, *self._lookup_limit.choose_ids(unknown)]
 
-    def _lacks(self, id: str, readers: bool) -> bool:
-        if id not in self._names or id in self._hearsay:
+    def _must_ask(self, id: str, readers: bool) -> bool:
+        if id not in self._names or id in self._named_by_event:
             return True
         return readers and not (self._audience(id) or self._is_fresh(id))
 
@@ -456,26 +451,26 @@ class PeopleDirectory:
     async def _ask_all(self, wanted: Mapping[str, bool]) -> None:
         async with asyncio.TaskGroup() as asking:
             for id, readers in wanted.items():
-                if self._lacks(id, readers):
+                if self._must_ask(id, readers):
                     asking.create_task(self._ask(id, readers))
 
     async def _ask(self, id: str, readers: bool) -> None:
         async with self._asking.lock_for(id):
-            if not self._lacks(id, readers):
+            if not self._must_ask(id, readers):
                 return
             try:
                 self._apply_name(id, clean_display_name(await self._name(id)))
             except SlackApiError as refusal:
                 if is_permanent(refusal):
-                    self._thrift.note_refused(id)
-                    self._hearsay.discard(id)
+                    self._lookup_limit.note_refused(id)
+                    self._named_by_event.discard(id)
             except OUT_OF_REACH:
                 pass
 
     def _apply_name(self, id: str, name: str) -> None:
         self._names[id] = name or self._names.get(id, "")
         self._since[id] = Decimal(f"{self._web.now():.6f}")
-        self._hearsay.discard(id)
+        self._named_by_event.discard(id)
 
     async def _name(self, id: str) -> str:
         match id[:1]:
@@ -496,14 +491,14 @@ class PeopleDirectory:
             name = f"#{name}"
         self._names[id] = clean_display_name(name)  # stored even if the next request fails
         if channel:
-            self._believe(id, await self._audience_in(id, _audience_of(channel)))
+            self._remember_audience(id, await self._audience_in(id, _audience_of(channel)))
         return name
 
     async def _name_of_person(self, id: str) -> str:
         answer = await self._web.call_readonly(self._web.client.users_info, user=id)
         user = object_or_empty(answer, "user")
-        audience = _alone(user, self._me.team)
-        self._believe(id, audience)
+        audience = _dm_audience(user, self._me.team)
+        self._remember_audience(id, audience)
         if audience == "shared":
             self._outsiders.add(id)
         elif audience == "dm":
@@ -520,12 +515,12 @@ class PeopleDirectory:
         if not isinstance(members, list):
             return ""
         if len(members) <= GROUP_MOST + 1 and not next_page(answer):
-            return await self._as_open(said, {*map(str, members)} - {self._me.user})
+            return await self._audience_with(said, {*map(str, members)} - {self._me.user})
         if said == "group":
             return ""
         return said
 
-    async def _as_open(self, said: Audience, others: set[str]) -> Audience:
+    async def _audience_with(self, said: Audience, others: set[str]) -> Audience:
         """Return `said` if a DM with each of `others` has no outsider, else shared; empty if unknown."""
         await self._ask_all(dict.fromkeys(others, True))
         found = {self._audience(other) for other in others}
@@ -535,7 +530,7 @@ class PeopleDirectory:
             return said
         return ""
 
-    def _believe(self, id: str, audience: Audience) -> None:
+    def _remember_audience(self, id: str, audience: Audience) -> None:
         self._audiences[id] = (audience, self._web.clock.steady())
 
 
@@ -544,13 +539,13 @@ class LookupRateLimit:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._asked: deque[float] = deque(maxlen=A_MINUTE)
+        self._asked: deque[float] = deque(maxlen=MOST_PER_MINUTE)
         self._refused: dict[str, float] = {}
 
     def choose_ids(self, ids: Iterable[str]) -> list[str]:
         chosen: list[str] = []
         for id in ids:
-            if len(chosen) == A_MESSAGE or not self._has_room():
+            if len(chosen) == MOST_PER_MESSAGE or not self._has_room():
                 break
             if not self._was_refused(id):
                 chosen.append(id)
@@ -558,16 +553,16 @@ class LookupRateLimit:
         return chosen
 
     def note_refused(self, id: str) -> None:
-        if len(self._refused) >= KEPT:
+        if len(self._refused) >= MOST_REFUSED_IDS:
             del self._refused[next(iter(self._refused))]
         self._refused[id] = self._clock.steady()
 
     def _has_room(self) -> bool:
-        return len(self._asked) < A_MINUTE or self._clock.steady() - self._asked[0] >= MINUTE
+        return len(self._asked) < MOST_PER_MINUTE or self._clock.steady() - self._asked[0] >= MINUTE
 
     def _was_refused(self, id: str) -> bool:
         at = self._refused.get(id)
-        return at is not None and self._clock.steady() - at < REFUSED
+        return at is not None and self._clock.steady() - at < REFUSED_SECONDS
 
 
 def audience_id(channel: str, kind: str, person: str) -> str:
@@ -578,16 +573,16 @@ def audience_id(channel: str, kind: str, person: str) -> str:
 def _audience_of(channel: Mapping[str, Any]) -> Audience:
     if channel.get("is_mpim"):
         return "group"
-    if _has_any(channel, ABROAD):
+    if _has_any(channel, SHARED_FIELDS):
         return "shared"
     if channel.get("is_private"):
         return "private"
     return "public"
 
 
-def _alone(user: Mapping[str, Any], team: str) -> Audience:
+def _dm_audience(user: Mapping[str, Any], team: str) -> Audience:
     """Return the audience of a DM with this user: shared if the user is an outsider of `team`."""
-    if _has_any(user, OUTSIDE):
+    if _has_any(user, OUTSIDER_FIELDS):
         return "shared"
     home = user.get("team_id")
     teams = object_or_empty(user, "enterprise_user").get("teams")

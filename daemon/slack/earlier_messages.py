@@ -50,7 +50,7 @@ from daemon.slack.web_api import (
     Item,
     describe_failure,
     is_permanent,
-    pages,
+    read_pages,
     slack_error,
     time_of,
 )
@@ -79,8 +79,8 @@ class OwnMessageLookup:
         if known is None:
             return own
         said: list[Entry[Any]] = journal.thread_entries(known.thread, *OURS)
-        told_of = {entry.event.ts for entry in said}
-        own = [item for item in own if item.get("ts") not in told_of]
+        recorded = {entry.event.ts for entry in said}
+        own = [item for item in own if item.get("ts") not in recorded]
         if own:
             begun = _BegunSpeeches.in_thread(journal, known.thread)
             own = [item for item in own if not begun.may_include(item)]
@@ -134,13 +134,8 @@ class _BegunSpeeches:
 MOST_PAGES = 50
 """Most pages of 200 messages that are read of a DM."""
 
-
 MOST_THREADS = 2_000
-
-
 THREAD_PAGES = 5
-
-
 log = logging.getLogger(__name__)
 
 
@@ -157,9 +152,9 @@ class SlackMessageDeleter:
         try:
             whole = await self._read(channel, until, found)
         except (SlackApiError, *OUT_OF_REACH) as failure:
-            word = _word(failure, "Slack did not show what stands in a DM")
+            code = _permanent_error(failure, "Slack did not show what stands in a DM")
             log.warning(
-                "Slack refused to show the messages in a DM (%s); only recorded messages are listed.", word
+                "Slack refused to show the messages in a DM (%s); only recorded messages are listed.", code
             )
             whole = False
         wanted = [ts for ts in found if moment_of(ts) <= moment_of(until)]
@@ -170,9 +165,9 @@ class SlackMessageDeleter:
         try:
             await self.archive.call_at_pace(self.workspace.web.client.chat_delete, channel=channel, ts=ts)
         except (SlackApiError, *OUT_OF_REACH) as failure:
-            word = _word(failure, "Slack did not delete a message")
-            if word != GONE:
-                return word
+            code = _permanent_error(failure, "Slack did not delete a message")
+            if code != GONE:
+                return code
         return ""
 
     def _recorded(self, channel: str) -> Iterator[str]:
@@ -188,7 +183,9 @@ class SlackMessageDeleter:
         client, paced = self.workspace.web.client, self.archive.call_at_pace
         where = {"channel": channel, "latest": until, "inclusive": True}
         roots, read = list[str](), 0
-        async for page in pages(paced, client.conversations_history, "messages", self.most_pages, **where):
+        async for page in read_pages(
+            paced, client.conversations_history, "messages", self.most_pages, **where
+        ):
             read += 1
             found.update(self._own(page))
             roots += [str(item.get("ts")) for item in page if item.get("reply_count")]
@@ -197,7 +194,7 @@ class SlackMessageDeleter:
             in_thread, read = {"channel": channel, "ts": root}, 0
             try:
                 replies = client.conversations_replies
-                async for page in pages(paced, replies, "messages", self.thread_pages, **in_thread):
+                async for page in read_pages(paced, replies, "messages", self.thread_pages, **in_thread):
                     read += 1
                     found.update(self._own(page))
             except SlackApiError as refusal:
@@ -222,7 +219,7 @@ class SlackMessageDeleter:
         return asking
 
 
-def _word(failure: Exception, what: str) -> str:
+def _permanent_error(failure: Exception, what: str) -> str:
     if isinstance(failure, SlackApiError) and is_permanent(failure):
         return slack_error(failure)
     raise PostFailed(f"{what}: {describe_failure(failure)}") from failure
@@ -231,22 +228,17 @@ def _word(failure: Exception, what: str) -> str:
 LAST = 100
 """Most messages read before a call in a thread, besides the root."""
 
-
 PAGES = 10
 """Most pages of 200 messages read to find a thread's last ones: Slack lists the oldest first."""
-
 
 ABOVE = 20
 """Most messages read above a call in a channel."""
 
-
 APART = 5
 """Most threads above a call, unknown to the journal, in which the soul's messages are read."""
 
-
 RECENT = 86_400
 """Seconds before a call during which a message counts as context."""
-
 
 LONGEST, LONGEST_THREAD = 16_000, 80_000
 """Most characters of context: above a call in a channel, and in a thread."""
@@ -306,14 +298,14 @@ class EarlierMessageReader:
         web = self.workspace.web
         replies = web.client.conversations_replies
         where = {"channel": place.channel, "ts": place.ts, "latest": place.called_by}
-        async for page in pages(
+        async for page in read_pages(
             web.call_readonly, replies, "messages", PAGES, include_all_metadata=True, **where
         ):
             own = self._unknown(place, place.ts, page)
             items += page
             unknown += own
             for item in page:
-                message = self._told(place, item, own)
+                message = self._parsed(place, item, own)
                 if message is None or not self._may_be_context(place, message):
                     continue
                 if message.ts == place.ts:
@@ -334,7 +326,7 @@ class EarlierMessageReader:
         size = 0
         for item in await self._recent(place):
             ts = str(item.get("ts"))
-            message = self._told(place, item, [item])
+            message = self._parsed(place, item, [item])
             if message and self._is_own(message):
                 known = self.workspace.places.find_unprompted(place.team, place.channel, ts)
                 own.append(known)
@@ -369,9 +361,9 @@ class EarlierMessageReader:
         replies = web.client.conversations_replies
         where = {"channel": place.channel, "ts": root, "latest": place.called_by}
         found: list[EarlierMessage] = []
-        async for page in pages(web.call_readonly, replies, "messages", 1, **where):
+        async for page in read_pages(web.call_readonly, replies, "messages", 1, **where):
             for item in page:
-                message = self._told(place, item, page)
+                message = self._parsed(place, item, page)
                 if message and self._is_own(message):
                     found.append(await self._heard(context_key(thread, message.ts), message))
         return found
@@ -381,7 +373,7 @@ class EarlierMessageReader:
         history = web.client.conversations_history
         since = moment_of(place.called_by) - RECENT
         where = {"channel": place.channel, "latest": place.called_by, "oldest": str(since)}
-        async for page in pages(web.call_readonly, history, "messages", 1, **where):
+        async for page in read_pages(web.call_readonly, history, "messages", 1, **where):
             return page
         return ()
 
@@ -403,7 +395,7 @@ class EarlierMessageReader:
                     answers.append(receipt.seq)
         return answers
 
-    def _told(self, place: ConversationOpened, item: Item, own: Sequence[Item]) -> SlackMessage | None:
+    def _parsed(self, place: ConversationOpened, item: Item, own: Sequence[Item]) -> SlackMessage | None:
         """Parse the item; None if forgotten, or if the soul's but not in `own`."""
         message = message_if_said(item, place.channel, place.where)
         if message is None:

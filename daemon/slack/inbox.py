@@ -48,18 +48,18 @@ from daemon.slack.incoming import (
     message_in_event,
     profile_in_event,
     reaction_in_event,
-    stop_of,
+    stop_in_event,
 )
 from daemon.slack.message_policy import (
     Address,
     AmbientRecorder,
     classify_message,
     command_of,
-    expected_in,
+    find_idle_thread_to_stop,
+    find_thread_to_stop,
     is_stop_late,
     may_stop,
     resolve_thread,
-    thread_of,
 )
 from daemon.slack.places import (
     MOVED,
@@ -73,20 +73,14 @@ from daemon.slack.places import (
 ALWAYS_ANSWERED = 10.0
 """Seconds that an event may be late and still be answered, even if CATCH_UP_MAX_AGE is smaller."""
 
-
 BOTS = "bots"
+"""Key of the lock for messages of all bots."""
 
+MOST_EARLY = 200
+"""Most replies and changes kept until their call arrives: Slack does not keep the order."""
 
-EARLY = 200
-"""Replies and changes kept until their call arrives: Slack does not keep the order."""
-
-
-Written = OverheardMessage | IncomingMessage | StopRequest
-
-
-Taken = Entry[Written]
-
-
+MessageEvent = OverheardMessage | IncomingMessage | StopRequest
+MessageEntry = Entry[MessageEvent]
 log = logging.getLogger(__name__)
 
 
@@ -110,12 +104,12 @@ class Inbox:
         self._owners = workspace.owners
         self._ids = workspace.channel_ids
         self.audiences = AudienceTracker(self._journal, self._people, self._me.team)
-        self._noticing: AmbientRecorder | None = None
+        self._ambient: AmbientRecorder | None = None
         if notes:
-            self._noticing = AmbientRecorder(workspace, self.audiences)
+            self._ambient = AmbientRecorder(workspace, self.audiences)
         self.bot_messages = BotMessageTracker(workspace, archive, self._take_finished)
         self._order = KeyedLock()
-        self._early: deque[tuple[str, SlackMessage]] = deque(maxlen=EARLY)
+        self._early: deque[tuple[str, SlackMessage]] = deque(maxlen=MOST_EARLY)
         self._open = True
 
     def close(self) -> None:
@@ -125,13 +119,13 @@ class Inbox:
         if not self._open:
             return BoltResponse(status=503)
         try:
-            await self._take(body)
+            await self._handle_envelope(body)
         except JournalError as error:
             log.error("Could not record an envelope; Slack will send it again. %s", error)
             return BoltResponse(status=503)
         return await context.ack()
 
-    async def _take(self, body: Mapping[str, Any]) -> None:
+    async def _handle_envelope(self, body: Mapping[str, Any]) -> None:
         try:
             match body.get("type"):
                 case "app_rate_limited":
@@ -141,21 +135,21 @@ class Inbox:
                 case "block_actions":
                     for press in list(clicks_in(body)):
                         press = replace(press, channel=self._ids.first_id(press.channel))
-                        await self._press(press, f"click:{self._me.team}:{press.channel}:{press.ts}")
+                        await self._record_press(press, f"click:{self._me.team}:{press.channel}:{press.ts}")
                 case "event_callback":
-                    await self._event(object_at(body, "event"))
+                    await self._handle_event(object_at(body, "event"))
         except MalformedPayload as fault:
             log.warning("Ignored a malformed event of Slack: %s.", fault)
 
-    async def _event(self, event: Mapping[str, Any]) -> None:
+    async def _handle_event(self, event: Mapping[str, Any]) -> None:
         event = self._ids.translate_event(event)
-        stop = stop_of(event)
-        if stop and await self._stop(stop):
+        stop = stop_in_event(event)
+        if stop and await self._handle_stop(stop):
             return
         message = message_in_event(event)
         self._check_own_message(event)
         if message:
-            await self._said(message)
+            await self._handle_message(message)
             return
         profile = profile_in_event(event)
         if profile:
@@ -166,20 +160,20 @@ class Inbox:
             channel = channel_of_change(event)
         if channel:
             await self.audiences.mark_changed(channel, timestamp_at(event, "event_ts"))
-        if self._noticing is None:
+        if self._ambient is None:
             return
         reaction = reaction_in_event(event)
         if reaction:
-            await self._noticing.record_reaction(reaction)
+            await self._ambient.record_reaction(reaction)
 
-    async def _said(self, message: SlackMessage) -> None:
+    async def _handle_message(self, message: SlackMessage) -> None:
         """Record a message or change; a bot's message is recorded when complete."""
         if message.is_by_bot and message.change == "deleted":
             self.bot_messages.drop(message)
         elif self._may_grow(message):
             await self.bot_messages.hold(message)
         elif message.change != GROWN:
-            for thread in await self._message(message):
+            for thread in await self._record_message(message):
                 self._wake(thread)
 
     def _may_grow(self, message: SlackMessage) -> bool:
@@ -187,22 +181,22 @@ class Inbox:
         if not message.is_by_bot or self._me.is_own_message(message.user, message.bot):
             return False
         if message.change:
-            return self.bot_messages.is_holding(message) or self._as_known(message) is not None
+            return self.bot_messages.is_holding(message) or self._recorded_message(message) is not None
         return self._allowed.is_allowed_bot(message)
 
     async def _take_finished(self, message: SlackMessage) -> None:
-        known = self._as_known(message)
+        known = self._recorded_message(message)
         if known:
             words = await self._people.describe(message)
             if words["text"] == known.event.text:
                 return
             now = f"{self._workspace.web.now():.6f}"
             message = replace(message, change="edited", changed=max(now, message.ts, key=moment_of), told="")
-        for thread in await self._message(message):
+        for thread in await self._record_message(message):
             self._wake(thread)
 
-    def _as_known(self, message: SlackMessage) -> Entry[PersonMessage] | None:
-        where = self._where(message)
+    def _recorded_message(self, message: SlackMessage) -> Entry[PersonMessage] | None:
+        where = self._message_path(message)
         for key, kind in (
             ("msg", PersonMessage),
             ("heard", PersonMessage),
@@ -222,24 +216,24 @@ class Inbox:
         if self._me.is_own_message(said.get("user"), said.get("bot_id")):
             self._workspace.check_own_message(said)
 
-    async def _stop(self, stop: StopSignal) -> bool:
+    async def _handle_stop(self, stop: StopSignal) -> bool:
         """Stop a thread; return False if nothing runs or this person may not stop it."""
         key = f"stop:{self._me.team}:{stop.channel}:{stop.ts}"
-        known = thread_of(self._journal, self._me.team, stop)
+        known = find_thread_to_stop(self._journal, self._me.team, stop)
         if self._journal.get(key):
             return True
         if known is None or not may_stop(self._journal, known.thread, stop, self._owners):
-            known = self._at_rest(stop)
+            known = self._idle_thread(stop)
         if known is None:
             return False
         name = self._people.known_name(stop.user) or stop.user
         owner = stop.user in self._owners
         event = StopRequest(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by, owner=owner)
-        await self._tell(known, key, event)
+        await self._record_and_wake(known, key, event)
         return True
 
-    def _at_rest(self, stop: StopSignal) -> Entry[ConversationOpened] | None:
-        known = expected_in(self._journal, self._me, stop)
+    def _idle_thread(self, stop: StopSignal) -> Entry[ConversationOpened] | None:
+        known = find_idle_thread_to_stop(self._journal, self._me, stop)
         if known is None or not self._allowed.may_speak(stop.user, stop.channel, known.event.where):
             return None
         return known
@@ -261,9 +255,9 @@ class Inbox:
             asked=asked.key,
             value=choice.value,
         )
-        return await self._press(press, press_key(asked, user))
+        return await self._record_press(press, press_key(asked, user))
 
-    async def _press(self, press: ButtonClick, key: str) -> bool:
+    async def _record_press(self, press: ButtonClick, key: str) -> bool:
         """Record an answer, whose validity the turn judges; return False if this person may not press."""
         known = self._journal.latest_of_kind(press.asked.partition("@")[0], ConversationOpened)
         if known is None or known.event.channel != press.channel:
@@ -271,7 +265,7 @@ class Inbox:
         may_speak = self._allowed.may_speak(press.user, press.channel, known.event.where)
         if not may_speak and press.user not in self._owners:
             return False
-        name = self._people.known_name(press.user) or self._called(known.thread, press.user)
+        name = self._people.known_name(press.user) or self._name_in_thread(known.thread, press.user)
         event = ButtonPress(
             user=press.user,
             name=name or press.name or press.user,
@@ -281,10 +275,10 @@ class Inbox:
             value=press.value,
             owner=press.user in self._owners,
         )
-        await self._tell(known, key, event)
+        await self._record_and_wake(known, key, event)
         return True
 
-    def _called(self, thread: str, user: str) -> str:
+    def _name_in_thread(self, thread: str, user: str) -> str:
         said: list[Entry[PersonMessage]] = self._journal.thread_entries(
             thread, IncomingMessage, OverheardMessage
         )
@@ -293,7 +287,9 @@ class Inbox:
                 return entry.event.name
         return ""
 
-    async def _tell(self, known: Entry[ConversationOpened], key: str, event: PersonMessage) -> None:
+    async def _record_and_wake(
+        self, known: Entry[ConversationOpened], key: str, event: PersonMessage
+    ) -> None:
         await record_said(self._journal, known, event, key)
         self._wake(known.thread)
 
@@ -308,7 +304,7 @@ class Inbox:
         if late != ANSWERED and self._is_young(message) and self._may_grow(message):
             await self.bot_messages.hold(message)
             return set()
-        return await self._message(message, late=late)
+        return await self._record_message(message, late=late)
 
     async def take_found(self, message: SlackMessage) -> int:
         """Record a message read before its event arrived; return its seq if it awaits an answer, else 0.
@@ -317,9 +313,9 @@ class Inbox:
         """
         if message.is_by_bot or command_of(message, self._me) or self._is_too_old(message):
             return 0
-        for thread in await self._message(message):
+        for thread in await self._record_message(message):
             self._wake(thread)
-        entry = self._journal.get(f"msg:{self._where(message)}")
+        entry = self._journal.get(f"msg:{self._message_path(message)}")
         if entry and isinstance(entry.event, Input) and self._journal.is_pending(entry.seq):
             return entry.seq
         return 0
@@ -339,17 +335,17 @@ class Inbox:
                 return
             words = await self._people.describe(message)
             event = OverheardMessage(**words, note=OWN_WORDS)
-            await record_said(self._journal, known, event, f"heard:{self._where(message)}")
+            await record_said(self._journal, known, event, f"heard:{self._message_path(message)}")
 
     def _is_known(self, message: SlackMessage) -> bool:
-        where = self._where(message)
+        where = self._message_path(message)
         return bool(self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"))
 
     def _is_context(self, message: SlackMessage) -> bool:
         known = conversation_of(self._journal, thread_key(self._me.team, message.channel, message.root))
         return bool(known and self._journal.get(context_key(known.thread, message.ts)))
 
-    async def _message(self, message: SlackMessage, *, late: str = "") -> set[str]:
+    async def _record_message(self, message: SlackMessage, *, late: str = "") -> set[str]:
         """Judge a thread's messages in order, as replies depend on calls; return threads to wake.
 
         Stops of running work skip the queue. The soul's own messages are ignored.
@@ -364,12 +360,12 @@ class Inbox:
         async with self._order.lock_for(key):
             written = await self._judge(key, message, late=late)
             if written:
-                return _to_wake([written, *await self._again(key)])
+                return _to_wake([written, *await self._judge_early(key)])
             if message.change or message.root != message.ts:
                 self._early.append((key, message))
             return set()
 
-    async def _judge(self, key: str, message: SlackMessage, *, late: str = "") -> Taken | None:
+    async def _judge(self, key: str, message: SlackMessage, *, late: str = "") -> MessageEntry | None:
         """Record a message; None if the message is forgotten or belongs to no conversation.
 
         Messages of bots are judged one at a time, since they are counted.
@@ -377,58 +373,59 @@ class Inbox:
         if self._workspace.forgotten.covers(message.author, message.changed or message.ts):
             return None
         if not message.is_by_bot:
-            return await self._judged(key, message, late=late)
+            return await self._classify_and_record(key, message, late=late)
         async with self._order.lock_for(BOTS):
             if self._allowed.is_allowed_bot(message) and not message.change and self._is_known(message):
                 return None  # already counted
-            return await self._judged(key, message, late=late)
+            return await self._classify_and_record(key, message, late=late)
 
-    async def _judged(self, key: str, message: SlackMessage, *, late: str) -> Taken | None:
+    async def _classify_and_record(
+        self, key: str, message: SlackMessage, *, late: str
+    ) -> MessageEntry | None:
         known = conversation_of(self._journal, key)
         if known:
             called_by: str | None = known.event.called_by
         else:
-            called_by = self._begun(message)
+            called_by = self._unprompted_root(message)
         if not late and (self._is_late(known, message) or self._is_too_old(message)):
             late = TOO_LATE
-        neighbour = self._allowed.is_allowed_bot(message)
-        enough = neighbour and self._workspace.meetings.has_reached_limit(
+        is_bot = self._allowed.is_allowed_bot(message)
+        has_reached_limit = is_bot and self._workspace.meetings.has_reached_limit(
             self._me.team, message.channel, message.root
         )
         address = classify_message(
-            message, self._me, self._allowed, called_by, late=bool(late), enough=enough
+            message, self._me, self._allowed, called_by, late=bool(late), has_reached_limit=has_reached_limit
         )
         if address == "ignored":
             await self._people.record_guest(message)
-            if self._noticing:
-                await self._noticing.record_message(message)
+            if self._ambient:
+                await self._ambient.record_message(message)
             return None
         if known:
-            return await self._goes_on(known, message, address, late)
-        return await self._begins(key, message, address, called_by or message.ts, late)
+            return await self._record_in_conversation(known, message, address, late)
+        return await self._open_conversation(key, message, address, called_by or message.ts, late)
 
-    async def _goes_on(
+    async def _record_in_conversation(
         self, known: Entry[ConversationOpened], message: SlackMessage, address: Address, late: str
-    ) -> Taken:
+    ) -> MessageEntry:
         urgent = self._urgent(message)
         words = await self._people.describe(message, at_once=urgent, readers=not urgent)
         if not urgent:
-            await self.audiences.record_of_message(message)
-        key, event = self._written(message, address, words, late)
+            await self.audiences.record_for_message(message)
+        key, event = self._key_and_event(message, address, words, late)
         entry = await record_said(self._journal, known, event, key)
         if message.told and entry.event.text != event.text:
-            key = f"msg:{self._where(message)}:edited:{message.told}"
+            key = f"msg:{self._message_path(message)}:edited:{message.told}"
             entry = await record_said(self._journal, known, event, key)
-        if _shows_more(
-            message, words, entry.event
-        ):  # the event of the mention came first, without this content
+        if _has_more_content(message, words, entry.event):
+            # The event of the mention came first, without this content.
             whole = OverheardMessage(**words, note="edited")
             await record_said(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
         return entry
 
-    async def _begins(
+    async def _open_conversation(
         self, key: str, message: SlackMessage, address: Address, called_by: str, late: str
-    ) -> Taken:
+    ) -> MessageEntry:
         words = await self._people.describe(message, at_once=self._urgent(message), readers=True)
         where = self._people.conversation_info(message)
         place = ConversationOpened(
@@ -441,11 +438,11 @@ class Inbox:
             user=message.author,
             called_by=called_by,
         )
-        first, event = self._written(message, address, words, late)
+        first, event = self._key_and_event(message, address, words, late)
         known, entry = await self._journal.open_with(
             key, place, event, first_key=first, author=message.author
         )
-        self.audiences.recorded_audience(known.event)
+        self.audiences.note_recorded(known.event)
         return entry
 
     def _is_late(self, known: Entry[ConversationOpened] | None, message: SlackMessage) -> bool:
@@ -467,7 +464,7 @@ class Inbox:
         known = conversation_of(self._journal, key)
         return bool(known and self._journal.pending_entries(SoulTurnBegan, thread=known.thread))
 
-    async def _again(self, key: str) -> list[Taken | None]:
+    async def _judge_early(self, key: str) -> list[MessageEntry | None]:
         """Judge messages again that arrived before their call."""
         here = [message for early, message in self._early if early == key]
         if not here:
@@ -483,7 +480,7 @@ class Inbox:
                     self._early.remove((key, message))
         return again
 
-    def _begun(self, message: SlackMessage) -> str | None:
+    def _unprompted_root(self, message: SlackMessage) -> str | None:
         """Return the ts of the soul's unasked post that the message replies to, or None."""
         if message.kind == "dm" or message.root == message.ts:
             return None
@@ -491,10 +488,10 @@ class Inbox:
             return message.root
         return None
 
-    def _written(
+    def _key_and_event(
         self, message: SlackMessage, address: Address, words: MessageFields, late: str
-    ) -> tuple[str, Written]:
-        where = self._where(message)
+    ) -> tuple[str, MessageEvent]:
+        where = self._message_path(message)
         if message.change:
             key = f"msg:{where}:{message.change}:{message.changed}"
             return key, OverheardMessage(**words, note=message.change)
@@ -508,7 +505,7 @@ class Inbox:
             return key, StopRequest(**words, address=address)
         return key, IncomingMessage(**words, address=address, command=known)
 
-    def _where(self, message: SlackMessage) -> str:
+    def _message_path(self, message: SlackMessage) -> str:
         """Return the part of keys that names a message. The team is ours: events of shared channels may name
         another.
         """
@@ -519,16 +516,16 @@ def press_key(asked: Entry[QuestionAsked], user: str) -> str:
     return f"click:page:{asked.seq}:{user}"
 
 
-def _shows_more(message: SlackMessage, words: MessageFields, written: PersonMessage) -> bool:
+def _has_more_content(message: SlackMessage, words: MessageFields, written: PersonMessage) -> bool:
     """True if the message has files or content that the record lacks."""
     if message.files and not written.files:
         return True
     return bool(message.rest) and len(words["text"]) > len(written.text)
 
 
-def _to_wake(written: Iterable[Taken | None]) -> set[str]:
-    return {entry.thread for entry in written if entry and _concerns_a_turn(entry.event)}
+def _to_wake(written: Iterable[MessageEntry | None]) -> set[str]:
+    return {entry.thread for entry in written if entry and _needs_a_turn(entry.event)}
 
 
-def _concerns_a_turn(event: Written) -> bool:
+def _needs_a_turn(event: MessageEvent) -> bool:
     return isinstance(event, Input) or event.note == "edited"

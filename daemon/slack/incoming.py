@@ -18,6 +18,7 @@ from daemon.kinds import SharedFile, moment_of
 from daemon.ports import Button, ButtonRow
 from daemon.slack.block_text import (
     MalformedPayload,
+    Node,
     block_lines,
     clean_display_name,
     display_name,
@@ -36,8 +37,6 @@ from daemon.slack.block_text import (
 )
 
 CHANGES = ("user_change", "user_profile_changed")
-
-
 RENAMED = ("channel_name", "group_name")
 
 
@@ -77,19 +76,13 @@ def _profile(id: str, user: Mapping[str, Any], ts: str) -> SlackProfile | None:
     )
 
 
-Node = Mapping[str, Any]
-
-
 MOST = 12_000
 """Most characters of the content besides a message's text."""
 
-
 MOST_OF_A_PREVIEW = 1_000
-
 
 DEEPEST = 3
 """Most levels of messages forwarded within forwarded messages that are read."""
-
 
 PLACEHOLDERS = frozenset(
     {
@@ -100,29 +93,16 @@ PLACEHOLDERS = frozenset(
 )
 """Slack's placeholders for missing text."""
 
-
 CUT = "[… {left_out:,} more characters are left out]"
-
-
 TOO_DEEP = "[a message that is forwarded within this one is left out]"
-
 
 HALF = re.compile(r"(?:<[^<>\n]*|&[a-z]*)\Z")
 """Reference or entity cut off by the end of a text."""
 
-
 FORWARDED, LINKED = "forwarded message", "message that is linked here"
-
-
 PREVIEW = "[preview of a link, which nobody here wrote]"
-
-
 SOMEBODY = "somebody"
-
-
 A_DM, A_GROUP = "a direct message", "a group conversation"
-
-
 PREVIEWED = ("from_url", "original_url", "app_unfurl_url")
 
 
@@ -354,11 +334,10 @@ def _each_once(files: Iterable[Node]) -> list[Node]:
     return list(known.values())
 
 
-ACTION = "answer:"
+ACTION_PREFIX = "answer:"
 """Prefix of our buttons' action_ids."""
 
-
-LABEL = 75
+LABEL_MOST = 75
 """Most characters that Slack allows on a button."""
 
 
@@ -383,8 +362,8 @@ def make_button_block(choices: ButtonRow) -> dict[str, Any]:
 def _button(asked: str, n: int, choice: Button) -> dict[str, Any]:
     button: dict[str, Any] = {
         "type": "button",
-        "action_id": f"{ACTION}{n}",
-        "text": {"type": "plain_text", "text": choice.label[:LABEL]},
+        "action_id": f"{ACTION_PREFIX}{n}",
+        "text": {"type": "plain_text", "text": choice.label[:LABEL_MOST]},
         "value": json.dumps({"asked": asked, "value": choice.value}),
     }
     if choice.style:
@@ -394,7 +373,7 @@ def _button(asked: str, n: int, choice: Button) -> dict[str, Any]:
 
 def clicks_in(body: Mapping[str, Any]) -> Iterator[ButtonClick]:
     for action in body.get("actions", ()):
-        if isinstance(action, Mapping) and first_text(action, "action_id").startswith(ACTION):
+        if isinstance(action, Mapping) and first_text(action, "action_id").startswith(ACTION_PREFIX):
             yield _press(body, action)
 
 
@@ -422,30 +401,21 @@ def _answer(value: object) -> tuple[str, str]:
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
 """Kind of conversation by Slack's channel_type; private channels are channels."""
 
-
 SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
 """Subtypes of messages that someone wrote; joins and the like are ignored."""
 
-
 SLACKBOT = "USLACKBOT"
-
-
 LONGEST_URL = 2_000
-
-
 LONGEST_WORD = 80
-
 
 GROWN = "grown"
 """Change of a bot's message: new text, or the end of a stream."""
 
-
 GROWS, ENDED = ("in_progress",), ("completed", "complete")
 """Values of `streaming_state` for a growing and a complete stream."""
 
-
 LARGEST = 1 << 50
-"""Size in bytes that no file has; larger sizes are ignored, too."""
+"""Bytes from which a stated size is ignored: no file is that large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -689,7 +659,7 @@ class StopSignal:
     whose: str = ""
 
 
-def stop_of(event: Mapping[str, Any]) -> StopSignal | None:
+def stop_in_event(event: Mapping[str, Any]) -> StopSignal | None:
     if event.get("type") == "agent_session_stopped":
         return StopSignal(
             by="button",

@@ -23,23 +23,16 @@ from daemon.turn.recall import entry_as_memory
 FENCE = re.compile(r"(?P<lead>[\s>]{0,12}(?:(?:[-*+]|\d{1,9}[.)])\s+)?)(?P<mark>`{3,20}|~{3,20})(?P<info>.*)")
 """Line that opens or closes a code fence, perhaps indented, quoted or listed."""
 
-
 SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
-
-
 LEADING_SPACE = re.compile(r"\s*")
-
 
 BETWEEN = re.compile(r"(?:[^\S\n]*\n)+(?:[^\S\n]{100,})?|[^\S\n]*")
 """Space between two lines of code, without the next line's indentation."""
 
-
 LONGEST_MARK = 20
 """Most characters of a fence's mark; longer runs count as code."""
 
-
 LONGEST_INFO = 100
-
 
 LONGEST_HEADER = 2_000
 """Most characters of a table's header that the next page repeats."""
@@ -147,13 +140,8 @@ def _trailing_rows(page: str) -> list[str]:
 
 
 LETTER = r"0-9A-Za-z\u00c0-\u0dff\u1e00-\u1fff"
-
-
 LABEL = rf"[{LETTER}_](?:[{LETTER}_-]{{0,62}}[{LETTER}])?"
-
-
 NO_BREAK = r"(?:(?!\]\()[^\s<>`|\x00])"
-
 
 LINK = re.compile(
     rf"""
@@ -164,18 +152,13 @@ LINK = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
-
 TAIL = re.compile(r"[.,;:!?'\"*_~\])}\u2019\u201d\u3002\uff0c]+$")
 """Trailing punctuation that is no part of a link."""
 
-
 AUTHORITY = re.compile(r"[^/?#\\]*")
-
-
 PLAIN_HOST = re.compile(rf"[{LETTER}._-]+|\[[0-9a-f:.]+\]", re.IGNORECASE)
 
-
-MANY = """
+DOMAIN_WORDS = """
     academy agency aero app art asia autos bar beer best bid bio biz blog business buzz cafe cam care cash
     cat center chat church city click clinic cloud club co coach code codes com community company computer
     consulting cool coop cyou date dating deals delivery design dev digital direct directory dog domains
@@ -193,15 +176,11 @@ MANY = """
     website wiki win wine work works world wtf xxx xyz yachts yoga zone
 """
 
-
-DOMAINS = frozenset(MANY.split())
+DOMAINS = frozenset(DOMAIN_WORDS.split())
 """Top-level domains of over two letters; domains of two letters are countries."""
 
-
-ENDINGS = "as bz cc cs gz hs in js md ml mm mo pl pm ps py rb rs sh so st tf ts vb vi"
-
-
-FILE_ENDINGS = frozenset(ENDINGS.split())
+ENDING_WORDS = "as bz cc cs gz hs in js md ml mm mo pl pm ps py rb rs sh so st tf ts vb vi"
+FILE_ENDINGS = frozenset(ENDING_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,13 +260,8 @@ def _trimmed(link: str) -> str:
 BLANK = "\x00"
 """Character that replaces each character of code."""
 
-
 CODE_MARK = re.compile(r"(?<!`)`+(?!`)")
-
-
 PIPE = re.compile(r"(?<!\\)\|")
-
-
 LINE = re.compile(r"[^\n]*\n?")
 
 
@@ -421,16 +395,11 @@ class NamedHosts:
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});")
 
-
 BEGUN = re.compile(r"&(?:#(?:[0-9]{0,7}|[xX][0-9a-fA-F]{0,6})|[A-Za-z][A-Za-z0-9]{0,31})?$")
 """Possible start of an entity at the end of a growing text."""
 
-
-LONGEST = 40
-
-
+LONGEST_ENTITY = 40
 UNKNOWN = "\ufffd"
-
 
 MARKUP = "`|"
 """Characters that would make code or table rows, hence escaped."""
@@ -449,7 +418,7 @@ def decode_settled_entities(text: str) -> str:
         return text
     known = mask_code(text)
     upto = len(text)
-    begun = BEGUN.search(known.maybe, max(len(text) - LONGEST, 0))
+    begun = BEGUN.search(known.maybe, max(len(text) - LONGEST_ENTITY, 0))
     if begun:
         upto = begun.start()
     unsure = [found.start() for found in ENTITY.finditer(known.maybe) if found.end() > known.unsure]
@@ -476,10 +445,7 @@ def _character(entity: str) -> str:
 
 
 Named = Callable[[str], bool]
-
-
 ZERO_WIDTH = "\u200b"
-
 
 REFERENCE = re.compile(
     rf"""
@@ -491,22 +457,13 @@ REFERENCE = re.compile(
 )
 """References that Slack resolves, among them group names such as @here."""
 
-
 BACKTICKS = re.compile("`+")
-
-
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-
-
 WORDS = r"!?\[[^\[\]|\n]{0,300}\]"
-
-
 LEAD = re.compile(rf"(?:(?:{WORDS}|\])\([^\S\n]?<?|{WORDS}:[^\S\n]?<?|<)$")
-
 
 FURTHEST = 400
 """Most characters searched before an address or the end of a text."""
-
 
 GROWING = re.compile(
     rf"""
@@ -521,7 +478,6 @@ GROWING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Possible start of a reference or link at the end of a growing text."""
-
 
 NOBODY: Set[str] = frozenset()
 

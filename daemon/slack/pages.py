@@ -25,29 +25,18 @@ PARAGRAPH, LINE, WORD, LINK, SIGN, MOST = 10_000, 10_400, 10_600, 10_800, 10_900
 outside composed characters, or anywhere; Slack takes 12,000.
 """
 
-
 NEAR = 400
 """Characters before the end of a page in which a break is searched."""
 
-
 FULL_STOP = r"(?<=[\u3002\uff01\uff1f])"
-
-
 BREAKS = (r"\n[^\S\n]*\n", r"\n", rf"(?<=[.!?…])\s|{FULL_STOP}", r"\s")
-
-
 BLANK_LINE, END_OF_LINE = map(re.compile, BREAKS[:2])
-
-
 SPACE = re.compile(rf"\s|{FULL_STOP}")
-
 
 SPAN = re.compile(r"<[^<>\s][^<>]*$|\[[^\[\]]*$|\]\([^()\s]*$")
 """Link that is not closed at the end of the text."""
 
-
 FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
-
 
 JOINED = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\udc00-\udfff]")
 """Characters that, like combining marks, extend the one before."""
@@ -105,34 +94,34 @@ def page_break(text: str, since: int) -> int:
 
 
 def page_end(page: str) -> int | None:
-    if size(page) < PARAGRAPH:
+    if escaped_length(page) < PARAGRAPH:
         return None
-    begin = bisect_left(range(len(page)), PARAGRAPH, key=partial(size, page))
-    long = size(page, begin)
+    begin = bisect_left(range(len(page)), PARAGRAPH, key=partial(escaped_length, page))
+    length = escaped_length(page, begin)
     for at in range(begin, len(page)):
-        if _may_end(page, at, long):
+        if _may_end(page, at, length):
             return at
-        long += size(page[at])
+        length += escaped_length(page[at])
     return None
 
 
-def size(page: str, upto: int = sys.maxsize) -> int:
+def escaped_length(page: str, upto: int = sys.maxsize) -> int:
     return min(upto, len(page)) + page.count("<", 0, upto) + page.count("@", 0, upto)
 
 
-def _may_end(page: str, at: int, long: int) -> bool:
-    if long >= SIGN:
-        return long >= MOST or not _joined(page, at)
-    if long >= LINK:
+def _may_end(page: str, at: int, length: int) -> bool:
+    if length >= SIGN:
+        return length >= MOST or not _joined(page, at)
+    if length >= LINK:
         return not _joined(page, at) and not _in_span(page, at)
-    if long >= WORD:
+    if length >= WORD:
         return bool(SPACE.match(page, at)) and not _in_span(page, at)
     end = BLANK_LINE
-    if long >= LINE:
+    if length >= LINE:
         end = END_OF_LINE
     if not end.match(page, at) or page[at - 1] == "\n" or leads_into_next(page[:at]):
         return False
-    return long >= LINE or not open_block(page[:at]).mark
+    return length >= LINE or not open_block(page[:at]).mark
 
 
 def _in_span(page: str, at: int) -> bool:
@@ -151,31 +140,24 @@ def _joined(page: str, at: int) -> bool:
 
 
 UPDATE_MOST = 4_000
-
+"""Most characters of a text for chat.update."""
 
 MOST_SHOWN_STEPS = 48
 """Most steps of a plan that are shown; further steps are counted."""
 
+HEADER_MOST = 150
+SECTION_MOST = 3_000
 
-HEADER = 150
-
-
-SECTION = 3_000
-
-
-STEP = 200
+STEP_MOST = 200
 """Most characters of a step: all steps fit in 50 blocks, even if escaping makes them five times longer."""
 
-
 MARKS = {"done": "✓", "cancelled": "✕"}
-
-
 OPEN = "○"
 
 
-def checklist(plan: PlanState) -> dict[str, Any]:
+def make_plan_card(plan: PlanState) -> dict[str, Any]:
     """Return a plan in blocks, for chat.postMessage and chat.update."""
-    heading = _line(plan.heading, HEADER)
+    heading = _line(plan.heading, HEADER_MOST)
     figures = f"{plan.done_count}/{len(plan.steps)}"
     blocks: list[dict[str, Any]] = []
     if heading:
@@ -185,8 +167,8 @@ def checklist(plan: PlanState) -> dict[str, Any]:
     return {"text": escape_mrkdwn(f"{figures} {heading}".strip()), "blocks": blocks}
 
 
-def in_plain_text(plan: PlanState) -> dict[str, Any]:
-    head = escape_mrkdwn(f"{plan.done_count}/{len(plan.steps)} {_line(plan.heading, HEADER)}".strip())
+def make_plain_plan_card(plan: PlanState) -> dict[str, Any]:
+    head = escape_mrkdwn(f"{plan.done_count}/{len(plan.steps)} {_line(plan.heading, HEADER_MOST)}".strip())
     lines = [head, *_lines(plan)]
     while sum(len(line) + 1 for line in lines) > UPDATE_MOST:
         del lines[-1]
@@ -195,7 +177,7 @@ def in_plain_text(plan: PlanState) -> dict[str, Any]:
 
 def _lines(plan: PlanState) -> Iterator[str]:
     for text, state in plan.steps[:MOST_SHOWN_STEPS]:
-        words = escape_mrkdwn(_line(text, STEP))
+        words = escape_mrkdwn(_line(text, STEP_MOST))
         if state == "cancelled" and words:
             words = f"~{words}~"
         yield f"{MARKS.get(state, OPEN)} {words}".rstrip()
@@ -207,7 +189,7 @@ def _lines(plan: PlanState) -> Iterator[str]:
 def _sections(lines: Iterable[str]) -> Sequence[str]:
     sections: list[str] = []
     for line in lines:
-        if sections and len(sections[-1]) + len(line) < SECTION:
+        if sections and len(sections[-1]) + len(line) < SECTION_MOST:
             sections[-1] += f"\n{line}"
         else:
             sections.append(line)

@@ -38,7 +38,14 @@ from daemon.kinds import (
 from daemon.knowledge.person_notes import BotTraffic
 from daemon.knowledge.visibility import ForgottenPeople, KnownChannels
 from daemon.slack.block_text import TS, first_text, id_at, object_or_empty
-from daemon.slack.directory import DM, AccessPolicy, ConversationInfo, PeopleDirectory, audience_id
+from daemon.slack.directory import (
+    DM,
+    AccessPolicy,
+    ConversationInfo,
+    PeopleDirectory,
+    audience_id,
+    workspace_thread,
+)
 from daemon.slack.incoming import BotIdentity, SlackMessage
 from daemon.slack.web_api import (
     NOT_SLACK,
@@ -47,27 +54,23 @@ from daemon.slack.web_api import (
     WebApi,
     describe_failure,
     is_permanent,
-    members,
     no_lease_check,
+    read_members,
     time_of,
 )
 
 SECOND_LOOK = 5.0
 
-
-LONGEST = 600.0
+LONGEST_PAUSE = 600.0
 """Most seconds between two counts during a surplus."""
-
 
 OVERLAP = 15.0
 """Seconds after our start in which a replaced daemon may still write."""
 
-
-MEND = (
+OTHER_DAEMON_ADVICE = (
     "It has a SOUL_HOME of its own: each of the two gets a part of the messages, and both may answer."
     " Stop one of them, or make an app of its own for it. Once it is stopped, this passes within ten minutes."
 )
-
 
 log = logging.getLogger(__name__)
 
@@ -86,9 +89,10 @@ class OtherDaemonDetector:
     @property
     def owner_advice(self) -> Sequence[str]:
         if self._surplus:
-            return [f"Another daemon uses this Slack app ({self._surplus}). {MEND}"]
-        if self._journal and self._clock.steady() - self._seen < LONGEST:
-            return [f"Another daemon uses this Slack app (it wrote in the journal {self._journal}). {MEND}"]
+            return [f"Another daemon uses this Slack app ({self._surplus}). {OTHER_DAEMON_ADVICE}"]
+        if self._journal and self._clock.steady() - self._seen < LONGEST_PAUSE:
+            evidence = f"it wrote in the journal {self._journal}"
+            return [f"Another daemon uses this Slack app ({evidence}). {OTHER_DAEMON_ADVICE}"]
         return []
 
     def compare_socket_count(self, all: int, ours: int) -> float | None:
@@ -107,7 +111,7 @@ class OtherDaemonDetector:
         known = self.owner_advice
         self._surplus = f"Slack counts {all} sockets, and {ours} are ours"
         self._warn(known)
-        return float(min(SECOND_LOOK * 2 ** (self._looks + 1), LONGEST))
+        return float(min(SECOND_LOOK * 2 ** (self._looks + 1), LONGEST_PAUSE))
 
     def note_foreign_message(self, journal: str, ts: float) -> None:
         if self.since is None or ts < self.since + OVERLAP:
@@ -125,7 +129,6 @@ METADATA_EVENT = "soul_speech"
 """Type of the metadata. In its payload, `key` is the digest of the speech's key, `journal` the journal's id,
 `answers` the ts of answered messages, with spaces between; `grows` is set while more text will come.
 """
-
 
 MOST_ANSWERED = 100
 """Most answered messages that are named: Slack limits metadata."""
@@ -164,10 +167,7 @@ def read_speech_metadata(item: Item) -> SpeechMetadata:
 
 
 E = TypeVar("E", bound=PersonMessage | ReactionChanged)
-
-
-MOST = 2_000
-
+MOST_CACHED_PLACES = 2_000
 
 OURS: tuple[type[Event], ...] = (SpeechPosted, SpeechFinished, CardShown)
 """Kinds of entries that hold the ts of the soul's messages."""
@@ -177,7 +177,7 @@ def cached_places(journal: JournalReader) -> Callable[[str], ConversationOpened]
     """Return a function that looks up the place of a thread, with a cache: places never change, even by
     forgetting.
     """
-    return lru_cache(MOST)(partial(slack_place, journal))
+    return lru_cache(MOST_CACHED_PLACES)(partial(slack_place, journal))
 
 
 def slack_place(journal: JournalReader, thread: str) -> ConversationOpened:
@@ -200,10 +200,6 @@ def conversation_of(journal: JournalReader, key: str) -> Entry[ConversationOpene
     if found is None or isinstance(found.event, ConversationOpened):
         return cast(Entry[ConversationOpened] | None, found)
     return journal.latest_of_kind(found.thread, ConversationOpened)
-
-
-def workspace_thread(team: str) -> str:
-    return f"slack:{team}"
 
 
 async def record_workspace_note(journal: Journal, team: str, event: Event) -> None:
@@ -267,7 +263,7 @@ class AudienceTracker:
         self._noted: dict[str, str] = {}
         """Recorded audiences by channel; empty at the start, since threads of a channel may disagree."""
 
-    async def record_of_message(self, message: SlackMessage) -> None:
+    async def record_for_message(self, message: SlackMessage) -> None:
         """Record the audience that was looked up when this message was described."""
         where = self._people.conversation_info(message)
         await self.record_found(message.channel, where.audience, message.changed or message.ts)
@@ -283,7 +279,7 @@ class AudienceTracker:
         self._people.forget_audience(channel)
         await self.record_found(channel, "", ts)
 
-    def recorded_audience(self, said: ConversationOpened | AudienceChanged) -> None:
+    def note_recorded(self, said: ConversationOpened | AudienceChanged) -> None:
         self._noted[said.channel] = said.audience
 
     async def record_found(self, channel: str, audience: str, ts: str) -> None:
@@ -291,7 +287,7 @@ class AudienceTracker:
             said = AudienceChanged(team=self._team, channel=channel, audience=audience)
             key = f"audience:{self._team}:{channel}:{ts}"
             entry, _ = await self._journal.append(workspace_thread(self._team), said, key=key, author="core")
-            self.recorded_audience(entry.event)
+            self.note_recorded(entry.event)
 
 
 MOVED = ("channel_id_changed", "group_id_changed")
@@ -397,7 +393,6 @@ class SlackWorkspace:
 
 T = TypeVar("T")
 
-
 PAGES = 10
 """Most pages of members that are read; further members count as absent."""
 
@@ -434,7 +429,7 @@ class SlackConversationOpener:
 
     async def are_in(self, channel: str, user: str) -> bool:
         web = self.workspace.web
-        asked = members(web.call_readonly, web.client.conversations_members, channel, PAGES)
+        asked = read_members(web.call_readonly, web.client.conversations_members, channel, PAGES)
         found = await _answer_or_none(asked)
         return found is not None and {user, self.workspace.me.user} <= found
 
@@ -454,15 +449,15 @@ async def _answer_or_none(asked: Awaitable[T]) -> T | None:
 async def open_dm_thread(workspace: SlackWorkspace, person: str, hold: Hold) -> str:
     """Open the thread of unasked messages to a person. Raises SlackApiError and OUT_OF_REACH."""
     journal, team = workspace.journal, workspace.me.team
-    channel, audience = _known(journal, team, person)
+    channel, audience = _known_dm(journal, team, person)
     if not channel:
-        channel = await _open(workspace.web, person, hold)
+        channel = await _open_dm(workspace.web, person, hold)
     where = ConversationInfo(kind="dm", name=DM, audience=audience)
     place = await open_channel_thread(journal, team=team, channel=channel, where=where, user=person)
     return place.thread
 
 
-def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
+def _known_dm(journal: Journal, team: str, person: str) -> tuple[str, str]:
     """Return the known DM with a person, and its audience; both empty if none."""
     channel = audience = ""
     for entry in journal.entries_of_kind(ConversationOpened):
@@ -475,7 +470,7 @@ def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
     return channel, audience
 
 
-async def _open(web: WebApi, person: str, hold: Hold) -> str:
+async def _open_dm(web: WebApi, person: str, hold: Hold) -> str:
     answer = await web.call(hold, web.client.conversations_open, users=person)
     channel = answer.get("channel")
     if not isinstance(channel, Mapping) or not channel.get("id"):

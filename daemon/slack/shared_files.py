@@ -47,57 +47,35 @@ from daemon.slack.web_api import (
 )
 
 MEGABYTE = 1_000_000
-
-
 MOST = 50 * MEGABYTE
-
 
 PATIENCE = 120.0
 """Most seconds per file, with waits for rate limits and retries."""
 
-
 TRIES = 3
-
-
 CHUNK = 64 * 1024
-
-
 ADDRESS = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[^\s\\]*)?")
-
-
 PORTS = {"http": 80, "https": 443}
-
-
 SLACK_FILES = ("https", "files.slack.com", 443)
-
-
 HTML = ("text/html", "application/xhtml+xml")
-
-
 HTML_BEGINS = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
-
 
 CHECK = "check_file_info"
 """Marker of an external file that only files.info describes."""
 
-
 DELETED = "It was deleted from Slack."
-
 
 DENIED = (
     "Slack does not let this app have it. Invite the app to the conversation where the file was shared; "
     "in a channel that is shared with another company, that company may forbid it."
 )
 
-
 GONE = "It was deleted, or this app is not in the conversation where it was shared: then invite it."
-
 
 PAGE = (
     "It is a page that lives in Slack (a post, a canvas or a list), and no file: copy its text into a "
     "message, or share it as a file."
 )
-
 
 NO_MODE: Mapping[str, str] = {
     "external": "It is kept by another service, to which Slack has only a link: upload the file itself.",
@@ -111,9 +89,7 @@ NO_MODE: Mapping[str, str] = {
 }
 """Reasons not to fetch a file, by its mode in Slack."""
 
-
 NO_ACCESS: Mapping[str, str] = {"access_denied": DENIED, "file_not_found": DELETED}
-
 
 NO_WORD: Mapping[str, str] = {
     "access_denied": DENIED,
@@ -121,22 +97,15 @@ NO_WORD: Mapping[str, str] = {
     "file_deleted": DELETED,
 }
 
-
 NO_SCOPE = f"The Slack app lacks the scope files:read, without which it can read no file. {FIX}"
-
 
 SIGN_IN = (
     "Slack asks to sign in where the file should be: most likely the app lacks the scope files:read, or was "
     f"not installed again since it was added. {FIX}"
 )
 
-
 NO_ADDRESS = "Slack does not say where its content is."
-
-
 ELSEWHERE = "Slack does not keep its content, and the app's token goes nowhere else: upload the file itself."
-
-
 LATER = "Try again in a moment."
 
 
@@ -161,13 +130,13 @@ class SlackFileSource:
         """Return a file's content. Raises FileUnavailable, or FileTemporarilyUnavailable."""
         try:
             async with asyncio.timeout(self.patience):
-                return await self._download(await self._found(file))
+                return await self._download(await self._located(file))
         except TimeoutError:
             raise FileTemporarilyUnavailable(
                 f"It did not come within {self.patience:g} seconds. {LATER}"
             ) from None
 
-    async def _found(self, file: SharedFile) -> SharedFile:
+    async def _located(self, file: SharedFile) -> SharedFile:
         self._check(file)
         if file.id and (file.access == CHECK or not self._trusts(file.url)):
             file = await self._described(file.id)
@@ -192,14 +161,14 @@ class SlackFileSource:
         try:
             answer = await self.web.call_readonly(self.web.client.files_info, file=id)
         except SlackApiError as refusal:
-            word = slack_error(refusal)
-            if word == MISSING_SCOPE:
+            code = slack_error(refusal)
+            if code == MISSING_SCOPE:
                 raise FileUnavailable(NO_SCOPE) from refusal
-            if word == LIMITED or word in UNWELL:
+            if code == LIMITED or code in UNWELL:
                 raise FileTemporarilyUnavailable(
                     f"Slack does not say where it is now ({describe_failure(refusal)}). {LATER}"
                 ) from refusal
-            raise FileUnavailable(NO_WORD.get(word, f"Slack does not show it ({word}).")) from refusal
+            raise FileUnavailable(NO_WORD.get(code, f"Slack does not show it ({code}).")) from refusal
         except OUT_OF_REACH as failure:
             raise FileTemporarilyUnavailable(
                 f"Slack cannot be reached ({describe_failure(failure)}). {LATER}"
@@ -313,35 +282,22 @@ def _is_html(file: SharedFile, content: bytearray) -> bool:
 
 MOST_FILES = 20
 
-
 AT_ONCE = 2
 """Most files converted at once by all callers."""
-
 
 MOST_THREADS = 200
 """Most threads of a channel whose replies are read, latest first."""
 
-
 NOWHERE = "This conversation is not in Slack: there is nothing to read here."
-
-
 NO_FILES = "Nobody has shared a file in this conversation yet: share one here, and ask again."
-
-
 UNKNOWN_FILE = "There is no file called {name} in this conversation. There are: {known}."
-
-
 TOO_MANY = "There are {count} files in this conversation; at most {most} are read: name those that matter."
-
-
 AWAY = "Slack did not show it ({why}): ask again in a while."
-
 
 UNKNOWN_CHANNEL = (
     "I cannot read {name} from here: I am not in it, or what is said there is not for all who read here. "
     "Ask me in that channel itself."
 )
-
 
 NO_MEMBER = "You are not a member of {name}: I read a channel only for those who are in it."
 
@@ -366,7 +322,7 @@ class SlackSourceProvider:
         if len(wanted) > MOST_FILES:
             raise DocumentError(TOO_MANY.format(count=len(wanted), most=MOST_FILES))
         documents = [await self._read(file) for file in wanted]
-        return _told_apart(documents)
+        return _with_unique_names(documents)
 
     async def thread(self, thread: str, until: float) -> Sequence[Document]:
         """Return this conversation as a document; each message is a part named by its permalink."""
@@ -382,7 +338,7 @@ class SlackSourceProvider:
         place = self._place(thread)
         with _asking_slack():
             if name:
-                place = await self._other(thread, place, name, askers)
+                place = await self._other_channel(thread, place, name, askers)
             items = await self._history(place, until - days * DAY)
             return [await self._document(place.place, place, items, until)]
 
@@ -397,11 +353,11 @@ class SlackSourceProvider:
 
         In a DM, missing files are searched in earlier threads.
         """
-        shared = self._shared(root, until)
-        if shared and all(_fitting(shared, name) for name in names):
+        shared = self._files_shared_in(root, until)
+        if shared and all(_files_named(shared, name) for name in names):
             return shared
         for earlier in self._earlier(root):
-            shared = self._shared(earlier, until) + shared
+            shared = self._files_shared_in(earlier, until) + shared
             if shared and not names:
                 break
         return shared
@@ -414,7 +370,7 @@ class SlackSourceProvider:
             if opened.event.channel == here.event.channel and opened.thread != root:
                 yield opened.thread
 
-    def _shared(self, root: str, until: float) -> list[SharedFile]:
+    def _files_shared_in(self, root: str, until: float) -> list[SharedFile]:
         files: list[SharedFile] = []
         for entry in self.workspace.journal.thread_entries(root, PersonMessage):
             if float(entry.event.ts) <= until:
@@ -429,7 +385,7 @@ class SlackSourceProvider:
         async with self.room:
             return await read_document(file.name, data)
 
-    async def _other(
+    async def _other_channel(
         self, thread: str, here: ConversationOpened, name: str, askers: Sequence[str]
     ) -> ConversationOpened:
         """Return a channel that all readers here may read and all `askers` are in. Raises DocumentError."""
@@ -508,7 +464,7 @@ def _named(shared: Sequence[SharedFile], names: Iterable[str]) -> list[SharedFil
     """Return the files with these full or partial names. Raises DocumentError for an unknown name."""
     found: list[SharedFile] = []
     for name in names:
-        fits = _fitting(shared, name)
+        fits = _files_named(shared, name)
         if not fits:
             known = ", ".join(dict.fromkeys(file.name for file in shared))
             raise DocumentError(UNKNOWN_FILE.format(name=name, known=known))
@@ -516,7 +472,7 @@ def _named(shared: Sequence[SharedFile], names: Iterable[str]) -> list[SharedFil
     return _each_once(found)
 
 
-def _fitting(shared: Sequence[SharedFile], name: str) -> list[SharedFile]:
+def _files_named(shared: Sequence[SharedFile], name: str) -> list[SharedFile]:
     wanted = name.strip().casefold()
     if not wanted:
         return []
@@ -531,7 +487,7 @@ def _each_once(files: Iterable[SharedFile]) -> list[SharedFile]:
     return list(known.values())
 
 
-def _told_apart(documents: Sequence[Document]) -> list[Document]:
+def _with_unique_names(documents: Sequence[Document]) -> list[Document]:
     found: dict[str, Document] = {}
     for document in documents:
         name = document.name

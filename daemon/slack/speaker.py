@@ -33,7 +33,14 @@ from daemon.slack.markdown import (
     escape_settled_mentions,
     mention_markup,
 )
-from daemon.slack.pages import UPDATE_MOST, checklist, in_plain_text, page_break, pages
+from daemon.slack.pages import (
+    SECTION_MOST,
+    UPDATE_MOST,
+    make_plain_plan_card,
+    make_plan_card,
+    page_break,
+    pages,
+)
 from daemon.slack.places import OURS, SlackWorkspace, open_dm_thread, read_speech_metadata, speech_metadata
 from daemon.slack.status import SlackStatus
 from daemon.slack.web_api import (
@@ -50,21 +57,14 @@ from daemon.slack.web_api import (
     is_content_refusal,
     is_conversation_closed,
     is_permanent,
+    read_pages,
     retry_after,
     slack_error,
     time_of,
 )
-from daemon.slack.web_api import pages as pages_of
 
 GONE = "message_not_found"
-
-
-SECTION_MOST = 3_000
-
-
 NO_PREVIEWS = {"unfurl_links": False, "unfurl_media": False}
-
-
 log = logging.getLogger(__name__)
 
 
@@ -215,7 +215,6 @@ def _plain(text: str, choices: ButtonRow | None, keep: Set[str] = NOBODY) -> dic
 ENOUGH = 256
 """Number of new characters that are shown without waiting for more."""
 
-
 PACE = 0.7
 """Seconds of waiting after which fewer new characters are shown."""
 
@@ -223,12 +222,12 @@ PACE = 0.7
 class MessageStream:
     """Growing message, in a stream if `streamed`, else rewritten. `said` is its first text."""
 
-    def __init__(self, draft: MessageRequests, ts: str, said: str, *, streamed: bool) -> None:
+    def __init__(self, requests: MessageRequests, ts: str, said: str, *, streamed: bool) -> None:
         self.ts = ts
-        self._draft = draft
+        self._requests = requests
         self._streamed = streamed
         self._said = said
-        self._shown = escape_settled_mentions(said, draft.keep, draft.named)
+        self._shown = escape_settled_mentions(said, requests.keep, requests.named)
         self._next: tuple[str, Hold] | None = None
         self._whole = True
         self._grown = asyncio.Event()
@@ -241,7 +240,7 @@ class MessageStream:
         text = self._said
         if self._next:
             text, _ = self._next
-        return escape_settled_mentions(text, self._draft.keep, self._draft.named)
+        return escape_settled_mentions(text, self._requests.keep, self._requests.named)
 
     def extend(self, text: str, hold: Hold) -> None:
         """Schedule the whole text. A text that does not continue the last one waits for the end.
@@ -265,26 +264,26 @@ class MessageStream:
         self._pump.cancel()
         await asyncio.gather(self._pump, return_exceptions=True)
 
-    async def end(self, draft: MessageRequests, text: str, hold: Hold, choices: ButtonRow | None) -> bool:
+    async def end(self, requests: MessageRequests, text: str, hold: Hold, choices: ButtonRow | None) -> bool:
         """End the message with this text; False if the message must be rewritten."""
         await self.close()
         if not (self._whole and text.startswith(self._shown)):
             return False
         if self._streamed:
-            return await draft.stop(self.ts, text[len(self._shown) :], hold, choices)
-        await draft.rewrite(self.ts, text, hold, choices)
+            return await requests.stop(self.ts, text[len(self._shown) :], hold, choices)
+        await requests.rewrite(self.ts, text, hold, choices)
         return True
 
     async def _run(self) -> None:
         while self._whole:
             await self._grown.wait()
-            await self._draft.web.wait_until(self._enough, PACE)
+            await self._requests.web.wait_until(self._enough, PACE)
             if self._closed.is_set() or self._next is None:
                 return
             self._grown.clear()
             self._enough.clear()
             self._said, hold = self._next
-            text = escape_settled_mentions(self._said, self._draft.keep, self._draft.named)
+            text = escape_settled_mentions(self._said, self._requests.keep, self._requests.named)
             if not (text.startswith(self._shown) or self._shown.startswith(text)):
                 self._whole = False
             elif len(text) > len(self._shown):
@@ -293,9 +292,9 @@ class MessageStream:
     async def _step(self, text: str, hold: Hold) -> None:
         try:
             if self._streamed:
-                await self._draft.append(self.ts, text[len(self._shown) :], hold)
+                await self._requests.append(self.ts, text[len(self._shown) :], hold)
             else:
-                await self._draft.grow(self.ts, text, hold)
+                await self._requests.grow(self.ts, text, hold)
             self._shown = text
         except SlackApiError as refusal:
             wait = retry_after(refusal)
@@ -303,7 +302,7 @@ class MessageStream:
                 self._whole = False
                 return
             self._grown.set()
-            await self._draft.web.wait_until(self._closed, wait)
+            await self._requests.web.wait_until(self._closed, wait)
         except (FencedError, *OUT_OF_REACH):
             self._whole = False
 
@@ -321,13 +320,10 @@ NO_STREAM = LACKING | {
 }
 """Refusals that prove that no stream was begun; other refusals do not."""
 
-
 GAP = "…"
 """Text of a message that cannot be deleted."""
 
-
 PAGES = 10
-
 
 CARD_PATIENCE = 5
 """Most seconds that a card waits for rate limits, since speech waits for the card."""
@@ -346,8 +342,8 @@ class SlackSpeaker:
         self._status = SlackStatus(self._web, self._journal, self._me.team)
         self._place_of = self._status.place_of
         self._streams: dict[str, MessageStream] = {}
-        self._left_out = left_out
-        self._direct: dict[str, str] = {}
+        self._refused_content = left_out
+        self._dm_threads: dict[str, str] = {}
 
     def begin(self) -> None:
         self._status.begin()
@@ -361,7 +357,7 @@ class SlackSpeaker:
         return self._status.is_busy
 
     def report_left_out(self, thread: str, word: str) -> None:
-        self._left_out.record_refusal(self._place_of(thread).place, thread, word)
+        self._refused_content.record_refusal(self._place_of(thread).place, thread, word)
 
     def pages(
         self, text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
@@ -382,22 +378,22 @@ class SlackSpeaker:
         left = self._streams.pop(thread, None)
         if left:
             await left.close()
-        with saying():
-            stream = await self._begin(self._draft(thread, key), text, hold)
+        with translating_failures():
+            stream = await self._begin(self._requests(thread, key), text, hold)
         self._streams[thread] = stream
         self._status.note_reply(thread)
         return stream.ts
 
-    async def _begin(self, draft: MessageRequests, text: str, hold: Hold) -> MessageStream:
-        draft = replace(draft, grows=True)
+    async def _begin(self, requests: MessageRequests, text: str, hold: Hold) -> MessageStream:
+        requests = replace(requests, grows=True)
         try:
-            ts = await draft.begin(escape_settled_mentions(text, draft.keep, draft.named), hold)
-            return MessageStream(draft, ts, text, streamed=True)
+            ts = await requests.begin(escape_settled_mentions(text, requests.keep, requests.named), hold)
+            return MessageStream(requests, ts, text, streamed=True)
         except SlackApiError as refusal:
             if slack_error(refusal) not in NO_STREAM:
                 raise
-            ts = await draft.post(escape_mentions(text, draft.keep, draft.named), hold)
-            return MessageStream(draft, ts, text, streamed=False)
+            ts = await requests.post(escape_mentions(text, requests.keep, requests.named), hold)
+            return MessageStream(requests, ts, text, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         stream = self._streams.get(thread)
@@ -418,16 +414,16 @@ class SlackSpeaker:
     ) -> str:
         """Set the final text and buttons, or post them if `ts` is None; return the ts."""
         assert text.strip(), "an empty text is never said"
-        with saying(its_content=True):
-            draft = self._draft(thread, key, answers)
+        with translating_failures(its_content=True):
+            requests = self._requests(thread, key, answers)
             if ts is None:
-                ts = await draft.post(escape_mentions(text, draft.keep), hold, choices, plain=plain)
+                ts = await requests.post(escape_mentions(text, requests.keep), hold, choices, plain=plain)
                 self._status.note_reply(thread)
                 return ts
-            final = escape_mentions(text, draft.keep, draft.named)
-            if not await self._ended(thread, draft, ts, final, hold, choices):
-                await replace(draft, grows=True).stop(ts, "", hold)
-                await draft.rewrite(ts, final, hold, choices, plain=plain)
+            final = escape_mentions(text, requests.keep, requests.named)
+            if not await self._end_stream(thread, requests, ts, final, hold, choices):
+                await replace(requests, grows=True).stop(ts, "", hold)
+                await requests.rewrite(ts, final, hold, choices, plain=plain)
         return ts
 
     async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
@@ -440,18 +436,20 @@ class SlackSpeaker:
             text = stream.text + end
             await self.finish(thread, ts, text, key, hold)
             return text
-        draft = self._draft(thread, key)
-        with saying():
-            if not await draft.stop(ts, end, hold):
-                await self._take_buttons(draft, ts, await self._own(thread, float(ts) - 1), hold)
+        requests = self._requests(thread, key)
+        with translating_failures():
+            if not await requests.stop(ts, end, hold):
+                await self._remove_buttons(requests, ts, await self._own(thread, float(ts) - 1), hold)
         return ""
 
-    async def _take_buttons(self, draft: MessageRequests, ts: str, own: Sequence[Item], hold: Hold) -> None:
+    async def _remove_buttons(
+        self, requests: MessageRequests, ts: str, own: Sequence[Item], hold: Hold
+    ) -> None:
         for item in own:
             blocks = objects_at(item, "blocks")
             rest = [block for block in blocks if block.get("type") != "actions"]
             if item["ts"] == ts and len(rest) < len(blocks):
-                await draft.put(ts, {"text": _text(item), "blocks": rest}, hold)
+                await requests.put(ts, {"text": _text(item), "blocks": rest}, hold)
 
     async def replace(
         self,
@@ -469,14 +467,16 @@ class SlackSpeaker:
 
         The new message has its own key, so it is found after a kill, even beside the old one.
         """
-        with saying(its_content=True):
-            draft = self._draft(thread, f"{key} instead: {digest(text)}", answers)
+        with translating_failures(its_content=True):
+            requests = self._requests(thread, f"{key} instead: {digest(text)}", answers)
             posted = await self.own_messages(thread, float(ts))
-            found = [one.ts for one in posted if one.key == digest(draft.key)]
+            found = [one.ts for one in posted if one.key == digest(requests.key)]
             if not found:
-                found.append(await draft.post(escape_mentions(text, draft.keep), hold, choices, plain=plain))
+                found.append(
+                    await requests.post(escape_mentions(text, requests.keep), hold, choices, plain=plain)
+                )
                 self._status.note_reply(thread)
-            await draft.remove(ts, hold)
+            await requests.remove(ts, hold)
         return found[0]
 
     async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
@@ -484,25 +484,25 @@ class SlackSpeaker:
 
         A running stream is ended first, as Slack requires. A message that cannot be deleted becomes "…".
         """
-        with saying():
-            draft = self._draft(thread, key)
+        with translating_failures():
+            requests = self._requests(thread, key)
             stream = self._streams.pop(thread, None)
             if stream:
                 await stream.close()
-            await replace(draft, grows=True).stop(ts, "", hold)
-            if await draft.remove(ts, hold):
+            await replace(requests, grows=True).stop(ts, "", hold)
+            if await requests.remove(ts, hold):
                 return
             try:
-                await draft.rewrite(ts, GAP, hold)
+                await requests.rewrite(ts, GAP, hold)
             except SlackApiError as refusal:
                 if not is_permanent(refusal):
                     raise
 
     async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
-        draft = self._draft(thread, key)
-        with saying():
+        requests = self._requests(thread, key)
+        with translating_failures():
             try:
-                shown = await self._put_card(draft, ts, plan, hold)
+                shown = await self._put_card(requests, ts, plan, hold)
             except SlackApiError as refusal:
                 if not is_permanent(refusal):
                     raise
@@ -516,13 +516,13 @@ class SlackSpeaker:
             self._status.note_reply(thread)
         return shown
 
-    async def _put_card(self, draft: MessageRequests, ts: str | None, plan: PlanState, hold: Hold) -> str:
+    async def _put_card(self, requests: MessageRequests, ts: str | None, plan: PlanState, hold: Hold) -> str:
         try:
-            return await draft.put(ts, checklist(plan), hold, CARD_PATIENCE)
+            return await requests.put(ts, make_plan_card(plan), hold, CARD_PATIENCE)
         except SlackApiError as refusal:
             if not is_content_refusal(refusal) or slack_error(refusal) in FIXED:
                 raise
-        return await draft.put(ts, in_plain_text(plan), hold, CARD_PATIENCE)
+        return await requests.put(ts, make_plain_plan_card(plan), hold, CARD_PATIENCE)
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         """Show one person a message once, hidden from others.
@@ -534,7 +534,7 @@ class SlackSpeaker:
         where: dict[str, Any] = {"channel": place.channel, "user": person}
         if place.called_by != place.ts or self._journal.thread_entries(thread, *OURS):
             where["thread_ts"] = place.ts
-        with saying(its_content=True):
+        with translating_failures(its_content=True):
             try:
                 for page in pages(text):
                     said = escape_mentions(page.text, self._mentioned)
@@ -553,17 +553,17 @@ class SlackSpeaker:
                 )
 
     async def open_dm(self, person: str, hold: Hold) -> str:
-        if person not in self._direct:
-            with saying():
-                self._direct[person] = await open_dm_thread(self._workspace, person, hold)
-        return self._direct[person]
+        if person not in self._dm_threads:
+            with translating_failures():
+                self._dm_threads[person] = await open_dm_thread(self._workspace, person, hold)
+        return self._dm_threads[person]
 
     async def name(self, person: str) -> str:
         return await self._people.look_up_name(person)
 
     async def own_messages(self, thread: str, since: float) -> Sequence[PostedMessage]:
         """Return the soul's messages since `since`, oldest first."""
-        with saying():
+        with translating_failures():
             return [self._posted(thread, item) for item in await self._own(thread, since)]
 
     async def _own(self, thread: str, since: float) -> list[Item]:
@@ -574,7 +574,7 @@ class SlackSpeaker:
         if place.ts:
             read, where["ts"] = client.conversations_replies, place.ts
         items: list[Item] = []
-        async for page in pages_of(self._web.call_readonly, read, "messages", PAGES, **where):
+        async for page in read_pages(self._web.call_readonly, read, "messages", PAGES, **where):
             items += page
         ours = [item for item in items if self._me.is_own_message(item.get("user"), item.get("bot_id"))]
         return [item for item in sorted(ours, key=time_of) if time_of(item) >= since]
@@ -587,7 +587,7 @@ class SlackSpeaker:
             text = stream.text
         return PostedMessage(ts=ts, text=text, key=read_speech_metadata(item).key)
 
-    def _draft(self, thread: str, key: str, answers: Sequence[str] = ()) -> MessageRequests:
+    def _requests(self, thread: str, key: str, answers: Sequence[str] = ()) -> MessageRequests:
         return MessageRequests(
             web=self._web,
             place=self._place_of(thread),
@@ -598,18 +598,24 @@ class SlackSpeaker:
             named=NamedHosts(self._journal, thread, key),
         )
 
-    async def _ended(
-        self, thread: str, draft: MessageRequests, ts: str, final: str, hold: Hold, choices: ButtonRow | None
+    async def _end_stream(
+        self,
+        thread: str,
+        requests: MessageRequests,
+        ts: str,
+        final: str,
+        hold: Hold,
+        choices: ButtonRow | None,
     ) -> bool:
         stream = self._streams.pop(thread, None)
         if stream and stream.ts != ts:
             await stream.close()
             return False
-        return stream is not None and await stream.end(draft, final, hold, choices)
+        return stream is not None and await stream.end(requests, final, hold, choices)
 
 
 @contextmanager
-def saying(*, its_content: bool = False) -> Iterator[None]:
+def translating_failures(*, its_content: bool = False) -> Iterator[None]:
     """Turn Slack failures into PostFailed, or PostRefused for a closed conversation.
 
     `its_content`: refused content raises ContentRefused, since it can be sent in another form.

@@ -22,7 +22,8 @@ from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.execution import Hold
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import ConversationOpened, SoulTurnBegan, StatusCleared
-from daemon.slack.places import cached_places, record_workspace_note, workspace_thread
+from daemon.slack.directory import workspace_thread
+from daemon.slack.places import cached_places, record_workspace_note
 from daemon.slack.web_api import (
     LACKING,
     LIMITED,
@@ -32,7 +33,7 @@ from daemon.slack.web_api import (
     Method,
     WebApi,
     is_permanent,
-    named,
+    method_name,
     no_lease_check,
     retry_after,
     retry_pause,
@@ -41,17 +42,14 @@ from daemon.slack.web_api import (
 
 NOTHING = ""
 
-
 MOMENT = 0.1
 """Seconds before a status appears: short work needs none, and model calls go first."""
-
 
 ADVICE = (
     "All else works without it. For a sign of work with a Stop button, declare the app as an agent: copy"
     " features.agent_view and the scopes of manifest.json to https://api.slack.com/apps, App Manifest,"
     " and install the app again. `python -m daemon doctor` says whether that is done."
 )
-
 
 log = logging.getLogger(__name__)
 
@@ -137,80 +135,80 @@ class StatusSync:
     lasts: float
     deserted: Callable[[str], bool]
     rested: Callable[[], None]
-    _spots: dict[str, ThreadStatus] = field(default_factory=dict)
+    _statuses: dict[str, ThreadStatus] = field(default_factory=dict)
     _one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     _lacking: bool = False
     _closing: bool = False
 
     @property
     def is_busy(self) -> bool:
-        return any(spot.is_being_set for spot in self._spots.values())
+        return any(status.is_being_set for status in self._statuses.values())
 
     @property
     def is_clear(self) -> bool:
-        return self._lacking or all(spot.is_clear for spot in self._spots.values())
+        return self._lacking or all(status.is_clear for status in self._statuses.values())
 
     @property
     def is_wanted_anywhere(self) -> bool:
-        return any(spot.wanted for spot in self._spots.values())
+        return any(status.wanted for status in self._statuses.values())
 
     def refresh(self, is_wanted: Callable[[str], bool]) -> None:
         """Set statuses again that Slack would soon clear."""
         now = self.web.clock.steady()
-        for spot in list(self._spots.values()):
-            is_old = spot.wanted and spot.wanted == spot.stands and now - spot.since >= self.lasts
-            if is_old and not spot.task and is_wanted(spot.thread):
-                spot.stands = None
-                self._start(spot)
+        for status in list(self._statuses.values()):
+            is_old = status.wanted and status.wanted == status.stands and now - status.since >= self.lasts
+            if is_old and not status.task and is_wanted(status.thread):
+                status.stands = None
+                self._start(status)
 
     def place_of(self, thread: str) -> ConversationOpened | None:
-        spot = self._spots.get(thread)
-        if spot is None:
+        status = self._statuses.get(thread)
+        if status is None:
             return None
-        return spot.place
+        return status.place
 
     def set_text(self, thread: str, place: ConversationOpened, value: str, hold: Hold) -> None:
         """Set the wanted status of a thread, while `hold` permits it."""
-        spot = self._spots.get(thread)
-        if spot is None:
+        status = self._statuses.get(thread)
+        if status is None:
             if value == NOTHING or self._lacking:
                 return
-            spot = self._spots[thread] = ThreadStatus(thread=thread, place=place, hold=hold)
-        spot.wanted, spot.hold = value, hold
-        if value and spot.left:
-            spot.left = False
-            self._wake(spot)
-        if value and value == spot.stands and self.web.clock.steady() - spot.since >= self.lasts:
-            spot.stands = None
-        self._start(spot)
+            status = self._statuses[thread] = ThreadStatus(thread=thread, place=place, hold=hold)
+        status.wanted, status.hold = value, hold
+        if value and status.left:
+            status.left = False
+            self._wake(status)
+        if value and value == status.stands and self.web.clock.steady() - status.since >= self.lasts:
+            status.stands = None
+        self._start(status)
 
     def mark_unknown(self, thread: str, place: ConversationOpened, hold: Hold) -> None:
         """Clear a thread whose status is unknown."""
-        spot = self._spots[thread] = ThreadStatus(
+        status = self._statuses[thread] = ThreadStatus(
             thread=thread, place=place, hold=hold, stands=None, left=True
         )
-        self._start(spot)
+        self._start(status)
 
     def cleared_by_slack(self, thread: str) -> None:
-        spot = self._spots.get(thread)
-        if spot is None:
+        status = self._statuses.get(thread)
+        if status is None:
             return
-        spot.stop_wanting()
-        if spot.is_being_set:
-            spot.swept = True  # the request may reach Slack before or after the clearing
-        elif spot.stands is not None:
-            spot.stands = NOTHING
-        if spot.is_forgettable and not spot.task:
-            del self._spots[thread]
+        status.stop_wanting()
+        if status.is_being_set:
+            status.swept = True  # the request may reach Slack before or after the clearing
+        elif status.stands is not None:
+            status.stands = NOTHING
+        if status.is_forgettable and not status.task:
+            del self._statuses[thread]
 
     async def close(self, seconds: float) -> None:
         """Clear all statuses within `seconds`, with one more try per thread."""
         self._closing = True
-        for spot in self._spots.values():
-            spot.stop_wanting()
-            self._wake(spot)
-        ours = [spot for spot in self._spots.values() if spot.is_stale or spot.task]
-        tries = [spot.task or self._begin(spot) for spot in ours]
+        for status in self._statuses.values():
+            status.stop_wanting()
+            self._wake(status)
+        ours = [status for status in self._statuses.values() if status.is_stale or status.task]
+        tries = [status.task or self._begin(status) for status in ours]
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*tries, return_exceptions=True)
@@ -218,142 +216,140 @@ class StatusSync:
             late.cancel()
         await asyncio.gather(*tries, return_exceptions=True)
 
-    def _wake(self, spot: ThreadStatus) -> None:
-        if spot.task and spot.waits:
-            spot.task.cancel()
-            spot.task = None
+    def _wake(self, status: ThreadStatus) -> None:
+        if status.task and status.waits:
+            status.task.cancel()
+            status.task = None
 
-    def _start(self, spot: ThreadStatus) -> None:
-        if spot.is_stale and not (spot.task or self._lacking or self._closing):
-            self._begin(spot)
+    def _start(self, status: ThreadStatus) -> None:
+        if status.is_stale and not (status.task or self._lacking or self._closing):
+            self._begin(status)
 
-    def _begin(self, spot: ThreadStatus) -> asyncio.Task[None]:
-        spot.task = asyncio.create_task(self._reach_wanted(spot), name=f"a status of {spot.thread}")
-        spot.task.add_done_callback(partial(self._ended, spot))
-        return spot.task
+    def _begin(self, status: ThreadStatus) -> asyncio.Task[None]:
+        status.task = asyncio.create_task(self._reach_wanted(status), name=f"a status of {status.thread}")
+        status.task.add_done_callback(partial(self._ended, status))
+        return status.task
 
-    def _ended(self, spot: ThreadStatus, task: asyncio.Task[None]) -> None:
-        if spot.task is not task:
+    def _ended(self, status: ThreadStatus, task: asyncio.Task[None]) -> None:
+        if status.task is not task:
             return
-        spot.task = None
+        status.task = None
         if not task.cancelled() and task.exception():
             log.critical("Setting a status failed; it stays as it is in Slack.", exc_info=task.exception())
-            spot.wanted = None
-        self._start(spot)
-        if not spot.task and (spot.is_forgettable or self._lacking) and self._spots.get(spot.thread) is spot:
-            del self._spots[spot.thread]
+            status.wanted = None
+        self._start(status)
+        if (
+            not status.task
+            and (status.is_forgettable or self._lacking)
+            and self._statuses.get(status.thread) is status
+        ):
+            del self._statuses[status.thread]
         self.rested()
 
-    async def _reach_wanted(self, spot: ThreadStatus) -> None:
+    async def _reach_wanted(self, status: ThreadStatus) -> None:
         failures = 0
         moment = 0.0
-        if spot.wanted and spot.stands == NOTHING:
+        if status.wanted and status.stands == NOTHING:
             moment = MOMENT
-        while spot.is_stale and not self._lacking:
-            await self._take_slot(spot, max(retry_pause(failures + 1), moment))
+        while status.is_stale and not self._lacking:
+            await self._take_slot(status, max(retry_pause(failures + 1), moment))
             moment = 0.0
             if self.pace.is_resting and not self._closing:
                 continue
-            if spot.is_stale and not self._lacking:
+            if status.is_stale and not self._lacking:
                 failures += 1
-                if await self._try(spot):
+                if await self._try(status):
                     failures = 0
             if failures and self._closing:
                 return
 
-    async def _take_slot(self, spot: ThreadStatus, least: float) -> None:
+    async def _take_slot(self, status: ThreadStatus, least: float) -> None:
         """Wait for a slot. Statuses of a dead daemon go one by one, so as not to delay current work."""
-        spot.waits = True
+        status.waits = True
         try:
-            if spot.left and not self._closing:
+            if status.left and not self._closing:
                 async with self._one_by_one:
                     await self._wait(least)
             else:
                 await self._wait(least)
         finally:
-            spot.waits = False
+            status.waits = False
 
     async def _wait(self, least: float) -> None:
         seconds = max(self.pace.take_slot(), least)
         if seconds > 0 and not self._closing:
             await self.web.clock.sleep(seconds)
 
-    async def _try(self, spot: ThreadStatus) -> bool:
+    async def _try(self, status: ThreadStatus) -> bool:
         """Send one request; the status is unknown until Slack answers."""
-        value = spot.wanted or NOTHING
-        before = spot.stands
-        spot.stands = None
-        spot.swept = False
-        where = {"channel_id": spot.place.channel, "thread_ts": spot.place.ts}
+        value = status.wanted or NOTHING
+        before = status.stands
+        status.stands = None
+        status.swept = False
+        where = {"channel_id": status.place.channel, "thread_ts": status.place.ts}
         try:
-            await self.web.send_request(spot.hold, self.method, **where, status=value or self.nothing)
+            await self.web.send_request(status.hold, self.method, **where, status=value or self.nothing)
         except OUT_OF_REACH:
             return False
         except (FencedError, SlackApiError, JournalError) as error:
-            if spot.swept and before is not None:
+            if status.swept and before is not None:
                 before = NOTHING
-            spot.stands = before
-            return self._failed(spot, error)
-        spot.stands = value
-        if spot.swept and value != NOTHING:
-            spot.stands = None
-        spot.since = self.web.clock.steady()
+            status.stands = before
+            return self._failed(status, error)
+        status.stands = value
+        if status.swept and value != NOTHING:
+            status.stands = None
+        status.since = self.web.clock.steady()
         return True
 
-    def _failed(self, spot: ThreadStatus, error: FencedError | SlackApiError | JournalError) -> bool:
+    def _failed(self, status: ThreadStatus, error: FencedError | SlackApiError | JournalError) -> bool:
         if isinstance(error, FencedError):
             # The new holder of the lease sets the status, unless its work is done already.
-            spot.wanted = None
-            if self.deserted(spot.thread):
-                spot.wanted, spot.hold = NOTHING, no_lease_check
+            status.wanted = None
+            if self.deserted(status.thread):
+                status.wanted, status.hold = NOTHING, no_lease_check
             return True
         if isinstance(error, JournalError):
             return False
-        word = slack_error(error)
-        if word in LACKING:
-            self._leave_out(word)
-        elif word == LIMITED:
+        code = slack_error(error)
+        if code in LACKING:
+            self._leave_out(code)
+        elif code == LIMITED:
             self.pace.pause_for(retry_after(error) or LONGEST_WAIT)
         elif is_permanent(error):
-            spot.wanted = None
+            status.wanted = None
         return False
 
-    def _leave_out(self, word: str) -> None:
-        told = self._lacking or word == MISSING_SCOPE
+    def _leave_out(self, code: str) -> None:
+        told = self._lacking or code == MISSING_SCOPE
         self._lacking = True
         if not told:
             log.warning(
                 "Slack refuses %s (%s), so it is not called again before a restart. %s",
-                *(named(self.method), word, ADVICE),
+                *(method_name(self.method), code, ADVICE),
             )
 
 
 WORKING, DONE = "processing", "active"
 
-
 REFRESH = 90.0
 """Seconds after which words are set again: Slack clears them after 120."""
 
-
-LOOK = 20.0
-
+REFRESH_INTERVAL = 20.0
+"""Seconds between checks for statuses to set again."""
 
 SESSION_BURST, SESSION_EACH = 20, 2.1
 """Calls at once, and seconds per call: below Slack's 50 per minute (tier 3)."""
 
-
 LINE_BURST, LINE_EACH = 40, 1.1
 """Calls at once, and seconds per call: below Slack's 100 per minute (tier 4, special)."""
 
-
 GOODBYE = 3.0
-
 
 MOST = 200
 """Most threads, latest first, that are searched for statuses of a dead daemon."""
 
-
-EACH = 3_600.0
+REST_INTERVAL = 3_600.0
 """Seconds between records that nothing is shown."""
 
 
@@ -375,7 +371,7 @@ class SlackStatus:
             pace=CallPace(web.clock, burst=LINE_BURST, each=LINE_EACH),
             nothing=NOTHING,
             lasts=REFRESH,
-            deserted=self._deserted,
+            deserted=self._has_no_work,
             rested=self._record_rest,
         )
         self._session = StatusSync(
@@ -384,7 +380,7 @@ class SlackStatus:
             pace=CallPace(web.clock, burst=SESSION_BURST, each=SESSION_EACH),
             nothing=DONE,
             lasts=float("inf"),
-            deserted=self._deserted,
+            deserted=self._has_no_work,
             rested=self._record_rest,
         )
 
@@ -433,7 +429,7 @@ class SlackStatus:
 
     async def _keep(self) -> None:
         while self._line.is_wanted_anywhere:
-            await self._web.clock.sleep(LOOK)
+            await self._web.clock.sleep(REFRESH_INTERVAL)
             self._line.refresh(self._is_at_work)
 
     def _is_at_work(self, thread: str) -> bool:
@@ -459,7 +455,7 @@ class SlackStatus:
 
         return hold
 
-    def _deserted(self, thread: str) -> bool:
+    def _has_no_work(self, thread: str) -> bool:
         return not self._journal.pending_entries(SoulTurnBegan, thread=thread)
 
     @property
@@ -473,7 +469,7 @@ class SlackStatus:
 
     def _record_rest(self) -> None:
         passed = self._web.clock.steady() - self._looked
-        due = self._repairing or passed >= EACH
+        due = self._repairing or passed >= REST_INTERVAL
         if not due or self._marking or not self._clear or self._journal.pending_entries(SoulTurnBegan):
             return
         self._repairing = False

@@ -67,8 +67,8 @@ from daemon.slack.web_api import (
     authenticate,
     describe_failure,
     make_web_api,
-    members,
     quiet_logger,
+    read_members,
     retry_pause,
     socket_url,
 )
@@ -76,22 +76,17 @@ from daemon.slack.web_api import (
 Listen = Callable[[AsyncBoltRequest], Awaitable[bool]]
 """Handler of an envelope; returns True if the envelope may be acked."""
 
-
 TAKEN = ("event_callback", "block_actions", "app_rate_limited")
 """Types of payloads for the inbox; others are ignored."""
-
 
 PARTS = ("type", "event", "actions", "user", "channel")
 """Fields of a payload that Bolt gets."""
 
-
 BEAT = 10.0
 """Seconds of silence before a ping, which Slack must answer in half the time."""
 
-
 ACK = 3.0
 """Seconds for an ack before Slack sends the envelope elsewhere."""
-
 
 log = logging.getLogger(__name__)
 
@@ -164,7 +159,7 @@ class SlackConnection:
 
     async def _answer(self, frame: dict[str, Any]) -> None:
         payload = frame.get("payload")
-        request = _taken(payload)
+        request = _bolt_request(payload)
         if request is None:
             if not isinstance(payload, Mapping) or payload.get("type") in TAKEN:
                 log.warning("Acked and ignored a malformed envelope of Slack.")
@@ -175,10 +170,10 @@ class SlackConnection:
         await self._ack(first_text(frame, "envelope_id"))
 
     async def _ack(self, envelope: str) -> None:
-        for line in (self, *self._hearing.lines):
-            if not line._ws.closed:
+        for connection in (self, *self._hearing.lines):
+            if not connection._ws.closed:
                 with suppress(ConnectionError):
-                    return await line._ws.send_str(json.dumps({"envelope_id": envelope}))
+                    return await connection._ws.send_str(json.dumps({"envelope_id": envelope}))
         return None
 
     def _end(self, why: str) -> None:
@@ -216,13 +211,13 @@ class ConnectionHealth:
 
     @property
     def alive_count(self) -> int:
-        return sum(line.is_alive for line in self.lines)
+        return sum(connection.is_alive for connection in self.lines)
 
-    def compare_socket_count(self, line: SlackConnection) -> float | None:
-        if not line.counted:
+    def compare_socket_count(self, connection: SlackConnection) -> float | None:
+        if not connection.counted:
             return None
         ours = self.opening + sum(one.may_be_counted for one in self.lines)
-        return self.other.compare_socket_count(line.counted, ours)
+        return self.other.compare_socket_count(connection.counted, ours)
 
     @property
     def is_disconnected(self) -> bool:
@@ -250,7 +245,7 @@ def _frame(text: str) -> dict[str, Any]:
     return {"envelope_id": string_at(text, "envelope_id")}
 
 
-def _taken(payload: object) -> AsyncBoltRequest | None:
+def _bolt_request(payload: object) -> AsyncBoltRequest | None:
     """Return the payload as a Bolt request; None if not for the inbox.
 
     Bolt trusts fields that the inbox does not need, so only known fields are passed.
@@ -271,18 +266,14 @@ def _taken(payload: object) -> AsyncBoltRequest | None:
 
 GOODBYE = 2.0
 
-
 FULL = "too_many_websockets"
 """Slack's code for too many sockets: the old one must close before a new one opens."""
-
 
 RECOUNT = "recount"
 """Reason to replace a healthy connection: a new one brings Slack's count."""
 
-
 STEADY = 60.0
 """Seconds that a connection must last to be replaced without a pause."""
-
 
 ADVICE = {
     FULL: "Lower SLACK_CONNECTIONS, or stop what else uses this app.",
@@ -345,36 +336,36 @@ class ConnectionPool:
             await clock.sleep(retry_pause(attempts))
             self.hearing.opening += 1
             try:
-                line = await self._open()
+                connection = await self._open()
             except (SlackApiError, *OUT_OF_REACH) as failure:
-                self.hearing.failed[_lacking(failure)] += 1
+                self.hearing.failed[_missing_step(failure)] += 1
                 log.warning("Could not open a connection to Slack (%s); retrying.", describe_failure(failure))
                 continue
             finally:
                 self.hearing.opening -= 1
-            again = self.hearing.compare_socket_count(line)
+            again = self.hearing.compare_socket_count(connection)
             self.hearing.opened[reason] += 1
             if last is None or not last.is_alive:
                 self._first.set()
                 self.began()
             if last:
                 await self._hang_up(last)
-            last = line
+            last = connection
             since = clock.steady()
-            reason = await self._replacement_reason(line, again)
+            reason = await self._replacement_reason(connection, again)
             self.hearing.was_deaf |= not self.hearing.alive_count
             if reason in ADVICE:
                 log.warning("Slack asked for a connection to be replaced (%s). %s", reason, ADVICE[reason])
             if reason == RECOUNT or clock.steady() - since >= STEADY:
                 attempts = 0
 
-    async def _replacement_reason(self, line: SlackConnection, again: float | None) -> str:
+    async def _replacement_reason(self, connection: SlackConnection, again: float | None) -> str:
         if again is None:
-            return await line.over
+            return await connection.over
         pause = asyncio.create_task(self.web.clock.sleep(again))
         try:
-            await asyncio.wait((line.over, pause), return_when=asyncio.FIRST_COMPLETED)
-            return line.over.result() if line.over.done() else RECOUNT
+            await asyncio.wait((connection.over, pause), return_when=asyncio.FIRST_COMPLETED)
+            return connection.over.result() if connection.over.done() else RECOUNT
         finally:
             pause.cancel()
             await asyncio.gather(pause, return_exceptions=True)
@@ -393,19 +384,19 @@ class ConnectionPool:
             ssl=client.ssl or True,
             timeout=ClientWSTimeout(ws_close=GOODBYE),
         )
-        line = SlackConnection(ws, self._listen, self.hearing)
-        self.hearing.lines.add(line)
+        connection = SlackConnection(ws, self._listen, self.hearing)
+        self.hearing.lines.add(connection)
         try:
             async with asyncio.timeout(self.beat):
-                await line.greeted
+                await connection.greeted
         except BaseException:
-            await self._hang_up(line)
+            await self._hang_up(connection)
             raise
-        return line
+        return connection
 
-    async def _hang_up(self, line: SlackConnection) -> None:
-        await line.close()
-        self.hearing.lines.discard(line)
+    async def _hang_up(self, connection: SlackConnection) -> None:
+        await connection.close()
+        self.hearing.lines.discard(connection)
 
     async def _listen(self, request: AsyncBoltRequest) -> bool:
         response = await self.app.async_dispatch(request)
@@ -419,7 +410,7 @@ class ConnectionPool:
             self.web.give_up(error)
 
 
-def _lacking(failure: Exception) -> str:
+def _missing_step(failure: Exception) -> str:
     if isinstance(failure, SlackApiError):
         return "ticket"
     if isinstance(failure, WSServerHandshakeError):
@@ -541,7 +532,9 @@ class SlackSurface:
         web, found = self._workspace.web, set[str]()
         with suppress(TimeoutError, SlackApiError, *OUT_OF_REACH):
             async with asyncio.timeout(PATIENCE):
-                found = await members(web.call_readonly, web.client.conversations_members, channel, most=1)
+                found = await read_members(
+                    web.call_readonly, web.client.conversations_members, channel, most=1
+                )
         return found - {self._workspace.me.user}
 
     def is_me(self, id: str) -> bool:

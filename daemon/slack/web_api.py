@@ -35,12 +35,8 @@ from daemon.slack.incoming import SOMEWHERE, BotIdentity
 OUT_OF_REACH = (aiohttp.ClientError, TimeoutError)
 """Failures without an answer: the call may have taken effect."""
 
-
 LIMITED = "ratelimited"
-
-
 MISSING_SCOPE = "missing_scope"
-
 
 CLOSED = frozenset(
     {
@@ -60,10 +56,8 @@ CLOSED = frozenset(
 )
 """Slack errors of a conversation closed to posts."""
 
-
 RESTRICTED = "restricted_action"
 """Prefix of further errors of closed conversations."""
-
 
 UNWELL = frozenset(
     {
@@ -82,9 +76,7 @@ UNWELL = frozenset(
 )
 """Slack errors of a temporary fault; "" if the answer is not Slack's."""
 
-
 NOT_SLACK = "no answer of Slack's"
-
 
 LACKING = frozenset(
     [
@@ -104,10 +96,8 @@ LACKING = frozenset(
 )
 """Refusals of an optional method, valid until the next start."""
 
-
 REVOKED = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
 """Slack errors of an invalid token."""
-
 
 FATAL = REVOKED | {
     "access_denied",
@@ -120,17 +110,14 @@ FATAL = REVOKED | {
 }
 """Slack errors of a login that no retry fixes."""
 
-
 FIXED = frozenset({"cant_update_message", "edit_window_closed"})
 """Slack errors of a message that cannot be edited any more."""
 
-
-OTHERWISE = (
+NOT_ABOUT_CONTENT = (
     FATAL
-    | frozenset(LACKING)
+    | LACKING
     | {
         "accesslimited",
-        "deprecated_endpoint",
         "message_not_found",
         "org_login_required",
         "team_not_found",
@@ -141,25 +128,19 @@ OTHERWISE = (
 )
 """Refusals that do not depend on a message's text."""
 
-
-WHERE = {
+TOKEN_FIXES = {
     "SLACK_BOT_TOKEN": "copy the bot token (xoxb-…) from https://api.slack.com/apps, OAuth & Permissions",
     "SLACK_APP_TOKEN": "make an app-level token (xapp-…) with connections:write at "
     "https://api.slack.com/apps, Basic Information",
 }
 
-
 ESSENTIAL = "chat:write"
-
-
 SCOPE = re.compile(r"[a-z_.]+:[a-z_:.]+")
-
 
 FIX = (
     "Add it at https://api.slack.com/apps, OAuth & Permissions (manifest.json names all that are needed), "
     "and install the app again."
 )
-
 
 log = logging.getLogger(__name__)
 
@@ -184,15 +165,15 @@ def is_permanent(refusal: SlackApiError) -> bool:
 def is_conversation_closed(failure: Exception) -> bool:
     if not isinstance(failure, SlackApiError):
         return False
-    word = slack_error(failure)
-    return word in CLOSED or word.startswith(RESTRICTED)
+    code = slack_error(failure)
+    return code in CLOSED or code.startswith(RESTRICTED)
 
 
 def is_content_refusal(failure: Exception) -> bool:
     """True if Slack refuses a message's content; unknown errors count as such refusals."""
     if not isinstance(failure, SlackApiError) or is_conversation_closed(failure):
         return False
-    return is_permanent(failure) and slack_error(failure) not in OTHERWISE
+    return is_permanent(failure) and slack_error(failure) not in NOT_ABOUT_CONTENT
 
 
 def describe_failure(failure: Exception) -> str:
@@ -204,8 +185,8 @@ def describe_failure(failure: Exception) -> str:
     return str(failure) or recorded_name(failure)
 
 
-def token_advice(name: str, at: str, word: str) -> ConfigError:
-    return ConfigError(f"{name} was refused by {at} ({word}): {WHERE[name]}.")
+def token_advice(name: str, at: str, code: str) -> ConfigError:
+    return ConfigError(f"{name} was refused by {at} ({code}): {TOKEN_FIXES[name]}.")
 
 
 class ScopeStatus:
@@ -242,6 +223,7 @@ def _scopes(answer: Mapping[str, Any], name: str) -> str:
 
 
 SHOWN = 3_600.0
+"""Seconds for which the last refusal is shown to owners."""
 
 
 class RefusedContent:
@@ -256,43 +238,33 @@ class RefusedContent:
             return ()
         return [self._last]
 
-    def record_refusal(self, place: str, thread: str, word: str) -> None:
+    def record_refusal(self, place: str, thread: str, code: str) -> None:
         self._at = self._clock.steady()
-        said = f"what was to be said in {place} ({word})"
+        said = f"what was to be said in {place} ({code})"
         self._last = f"Slack refused in every form {said}: it is missing there."
-        log.error("Slack refused a message in %s in every form: %s.", thread, word)
+        log.error("Slack refused a message in %s in every form: %s.", thread, code)
 
 
 Method = Callable[..., Awaitable[AsyncSlackResponse]]
 
-
 Item = Mapping[str, Any]
 """Message or conversation in Slack's format."""
 
-
-CHANNEL = frozenset({"channel", "channel_id"})
-
-
+CHANNEL_ARGUMENTS = frozenset({"channel", "channel_id"})
 PAGE, MEMBERS = 200, 1_000
-
 
 SKEW = 300
 """Seconds by which clocks may differ, hence by which readings overlap."""
 
-
 TIMEOUT = 30.0
-
 
 LONGEST_WAIT = 30
 """Most seconds that a call waits for rate limits; a longer Retry-After fails at once."""
 
-
 SECONDS = re.compile(r"[0-9]{1,9}")
-
 
 AT_ONCE = 2
 """Attempts made without a pause."""
-
 
 LONGEST_PAUSE = 30.0
 
@@ -308,7 +280,7 @@ def retry_pause(attempt: int) -> float:
     return min(2.0 ** min(attempt - AT_ONCE, 9), LONGEST_PAUSE) * uniform(0.5, 1.0)
 
 
-def named(method: Method) -> str:
+def method_name(method: Method) -> str:
     return str(getattr(method, "__name__", "a method")).replace("_", ".")
 
 
@@ -353,8 +325,9 @@ class WebApi:
     async def call(
         self, hold: Hold, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
     ) -> AsyncSlackResponse:
-        """Call a method; wait up to `patience` seconds for rate limits. Raises
-        SlackApiError or OUT_OF_REACH.
+        """Call a method; wait up to `patience` seconds for rate limits.
+
+        Raises SlackApiError or OUT_OF_REACH.
         """
         while True:
             try:
@@ -374,7 +347,7 @@ class WebApi:
     async def send_request(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """Send one request; a rejected bot token ends the daemon."""
         hold()
-        for name in CHANNEL & arguments.keys():
+        for name in CHANNEL_ARGUMENTS & arguments.keys():
             arguments[name] = self.channel_now(str(arguments[name]))
         async with asyncio.timeout(TIMEOUT):
             try:
@@ -382,13 +355,13 @@ class WebApi:
             except (AttributeError, RecursionError) as error:  # the SDK expects a JSON object
                 raise aiohttp.ClientPayloadError(NOT_SLACK) from error
             except SlackApiError as refusal:
-                word = slack_error(refusal)
-                if word in REVOKED and "app_token" not in arguments:
-                    self.give_up(token_advice("SLACK_BOT_TOKEN", self.client.base_url, word))
-                if word == MISSING_SCOPE and isinstance(refusal.response.data, dict):
-                    self.scopes.note_refused(named(method), refusal.response.data)
+                code = slack_error(refusal)
+                if code in REVOKED and "app_token" not in arguments:
+                    self.give_up(token_advice("SLACK_BOT_TOKEN", self.client.base_url, code))
+                if code == MISSING_SCOPE and isinstance(refusal.response.data, dict):
+                    self.scopes.note_refused(method_name(method), refusal.response.data)
                 raise
-        self.scopes.note_accepted(named(method))
+        self.scopes.note_accepted(method_name(method))
         self.answered_at = server_time(answer)
         self._dated = self.clock.steady()
         return answer
@@ -400,7 +373,7 @@ class WebApi:
             self.died.exception()  # stops asyncio's complaint if nobody awaits it
 
 
-async def pages(
+async def read_pages(
     ask: Method, method: Method, key: str, most: int = sys.maxsize, /, **arguments: Any
 ) -> AsyncIterator[list[Item]]:
     """Yield the items under `key`, page by page, of up to `most` pages. Raises as `ask` does."""
@@ -411,7 +384,7 @@ async def pages(
         yield [item for item in page if isinstance(item, Mapping)]
 
 
-async def members(ask: Method, method: Method, channel: str, most: int = sys.maxsize) -> set[str]:
+async def read_members(ask: Method, method: Method, channel: str, most: int = sys.maxsize) -> set[str]:
     found = set[str]()
     async for answer in _answers(ask, method, most, limit=MEMBERS, channel=channel):
         found.update(map(str, answer.get("members") or ()))
@@ -539,9 +512,9 @@ async def _proven(
     try:
         return await web.call_readonly(method, **arguments)
     except SlackApiError as refusal:
-        word = slack_error(refusal)
-        if word in FATAL:
-            raise token_advice(name, access.base_url, word) from refusal
+        code = slack_error(refusal)
+        if code in FATAL:
+            raise token_advice(name, access.base_url, code) from refusal
         raise
 
 

@@ -12,7 +12,7 @@ from aiohttp import ClientSession, CookieJar, TCPConnector, web
 
 from daemon.console.access import PageCredentials, install_guard, mount_sessions
 from daemon.console.routes import ConsoleSetup, mount_console
-from daemon.console.server import CROWD, ConnectionLimit, bind, serve_app, url_of_socket
+from daemon.console.server import CONNECTIONS, ConnectionLimit, bind, serve_app, url_of_socket
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS
 from tests.clock import FakeClock
@@ -95,7 +95,7 @@ async def house(
             ClientSession(cookie_jar=CookieJar()) as http,
         ):
             here = House(
-                url=url, port=int(url.rpartition(":")[2]), crowd=app[CROWD], journal=journal, http=http
+                url=url, port=int(url.rpartition(":")[2]), crowd=app[CONNECTIONS], journal=journal, http=http
             )
             try:
                 yield here

@@ -139,7 +139,7 @@ async def console(
 
 def _overview(journal: Journal, clock: Clock, at_once: int) -> PageOverview:
     link_to = partial(make_permalink, "https://team.slack.com/")
-    directory = SlackLinks(called=_called, people_in=_people_in, link=link_to)
+    directory = SlackLinks(name_of=_called, people_in=_people_in, link=link_to)
     purse, answering = BudgetInfo(daily=5.0, now=clock.now), PageAnswers(journal, ("U1",), _taken)
     return PageOverview(journal, KnownChannels(journal), purse, answering, directory, at_once)
 

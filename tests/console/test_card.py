@@ -17,7 +17,7 @@ from daemon.kinds import (
     SelfCall,
     SystemMessage,
 )
-from daemon.slack.pages import checklist
+from daemon.slack.pages import make_plan_card
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import desk
 from tests.stories.stage import ALICE
@@ -58,17 +58,17 @@ async def test_a_card_changes_where_it_stands_and_the_journal_tells_of_it_in_wor
         await page.goto(here.url)
         await page.get_by_text("All", exact=True).click()
         await here.remember(ALICE, root, [event for event, _ in ENTRIES])
-        first = checklist(plan("open", "open", "open"))
+        first = make_plan_card(plan("open", "open", "open"))
         posted = await soul.chat_postMessage(channel=ALICE, thread_ts=root, **first)
         card = page.locator(".replies .message .card")
         await expect(card.locator("h4")).to_have_text(CONDITION)
         await expect(card.locator(".context")).to_have_text("0/3")
         await expect(card.locator("[data-state='open']")).to_have_text(list(STEPS))
-        await soul.chat_update(channel=ALICE, ts=str(posted["ts"]), **checklist(HALF))
+        await soul.chat_update(channel=ALICE, ts=str(posted["ts"]), **make_plan_card(HALF))
         await expect(card.locator(".context")).to_have_text("1/3")
         for state, text in zip(("done", "cancelled", "open"), STEPS, strict=True):
             await expect(card.locator(f"[data-state='{state}']")).to_have_text(text)
-        await soul.chat_update(channel=ALICE, ts=str(posted["ts"]), **checklist(plan(*["done"] * 3)))
+        await soul.chat_update(channel=ALICE, ts=str(posted["ts"]), **make_plan_card(plan(*["done"] * 3)))
         await expect(card.locator(".context")).to_have_text("3/3")
         await expect(page.locator(".replies .message")).to_have_count(1)
         for number, (_, words) in enumerate(ENTRIES):

@@ -110,7 +110,7 @@ ANSWERS_SAID_ONCE = (
     ),
     Mutant(
         "redelivery: a message is perceived once",
-        Inbox._written,
+        Inbox._key_and_event,
         value_of("key", 2).becomes("__import__('uuid').uuid4().hex"),
         Case(test_every_message_is_answered_once, "redelivery"),
     ),
@@ -134,7 +134,7 @@ ANSWERS_SAID_ONCE = (
     ),
     Mutant(
         "its own words are nothing to it",
-        Inbox._message,
+        Inbox._record_message,
         condition().never(),
         test_its_own_words_are_not_perceived,
     ),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import AudienceChanged, ConversationOpened, IncomingMessage
-from daemon.slack.directory import FRESH
+from daemon.slack.directory import AUDIENCE_SECONDS
 from rehearsal.people import BOB, CAROL, SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office
@@ -54,7 +54,7 @@ TOLD: tuple[tuple[dict[str, Any], str], ...] = (
 
 async def test_what_slack_tells_of_a_channel(here: Office) -> None:
     for told, expected in TOLD:
-        await here.clock.advance(FRESH)
+        await here.clock.advance(AUDIENCE_SECONDS)
         here.wire.answers[INFO] = {"channel": {"id": GENERAL, "name": "general", **told}}
         assert await audience(here, GENERAL) == expected, told
 
@@ -74,13 +74,13 @@ async def test_it_is_believed_for_a_while_and_then_asked_again(here: Office) -> 
     assert len(here.wire.told(INFO)) == 1
     here.wire.answers[INFO] = {"channel": {"id": RANDOM, "name": "random", "is_ext_shared": True}}
     assert await audience(here, RANDOM) == "public"
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     assert await audience(here, RANDOM) == "shared"
 
 
 async def test_what_was_believed_long_ago_is_not_believed_where_slack_is_silent(here: Office) -> None:
     assert await audience(here, RANDOM) == "public"
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     here.wire.lacking.add(INFO)
     assert await audience(here, RANDOM) == ""
     assert here.entries(ConversationOpened)[-1].event.place == "#random"
@@ -108,7 +108,7 @@ USERS: tuple[tuple[object, str], ...] = (
 async def test_whom_a_dm_is_with(here: Office) -> None:
     dm = await here.dm("alice")
     for user, expected in USERS:
-        await here.clock.advance(FRESH)
+        await here.clock.advance(AUDIENCE_SECONDS)
         here.wire.answers[USER] = {"user": user}
         assert await audience(here, dm) == expected, user
 
@@ -126,13 +126,13 @@ async def test_a_group_is_as_open_as_its_members(here: Office) -> None:
     assert await audience(here, group) == "group"
     assert await audience(here, group) == "group"
     assert len(here.wire.told(MEMBERS)) == 1
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     here.wire.lacking.add(MEMBERS)
     assert await audience(here, group) == ""
     here.wire.lacking.clear()
     here.wire.refuse[USER] = ["user_not_found"]
     assert await audience(here, group) == "", "one of them is not known"
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     here.wire.answers[USER] = {"user": GUESTS[0]}
     assert await audience(here, group) == "shared"
 
@@ -144,7 +144,7 @@ def noted(here: Office) -> list[tuple[str, str]]:
 
 async def made_private(here: Office, channel: str) -> None:
     here.wire.answers[INFO] = {"channel": {"id": channel, "name": "general", "is_private": True}}
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
 
 
 async def test_an_old_conversation_in_a_channel_that_was_made_private(here: Office) -> None:
@@ -164,7 +164,7 @@ async def test_of_two_conversations_the_older_one_goes_on(here: Office) -> None:
     here.wire.answers[INFO] = {"channel": {"id": GENERAL, "name": "general", "is_private": True}}
     root = await here.say("alice", GENERAL, f"{ME} hello")
     here.wire.answers.clear()
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     await here.say("alice", GENERAL, f"{ME} hello again")
     await made_private(here, GENERAL)
     await here.say("alice", GENERAL, "alone again", root)
@@ -207,7 +207,7 @@ async def test_a_change_that_cannot_be_read_is_none(here: Office) -> None:
 
 async def test_a_stop_asks_for_no_readers(here: Office) -> None:
     root = await here.say("alice", GENERAL, f"{ME} hello")
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     here.wire.calls.clear()
     await here.say("alice", GENERAL, "stop", root)
     assert here.wire.told(INFO) == []

@@ -11,7 +11,7 @@ from daemon.engine.event import digest
 from daemon.engine.exceptions import FencedError
 from daemon.errors import CardDeleted, CardRefused, PostFailed
 from daemon.kinds import CardShown, PlanState, StopRequest
-from daemon.slack.pages import checklist
+from daemon.slack.pages import make_plan_card
 from rehearsal.blocks import accepted
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.voice import KEY, called, lost, ours
@@ -23,7 +23,7 @@ PLAN = PlanState(condition="all is told", steps=(("one", "done"), ("two", "open"
 @pytest.mark.parametrize("count", but([0, 1, 48, 49, 100], [1, 48, 100]))
 @pytest.mark.parametrize("text", ["x", "&" * 5_000, "<@U1> " * 900, "@channel", "\n", ""])
 def test_any_plan_fits_in_what_slack_takes(count: int, text: str) -> None:
-    content = checklist(PlanState(condition=text, steps=((text, "cancelled"),) * count))
+    content = make_plan_card(PlanState(condition=text, steps=((text, "cancelled"),) * count))
     assert accepted(content["blocks"])
     assert 0 < len(content["text"]) < 4_000
     shown = json.dumps(content)

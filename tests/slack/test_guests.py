@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.kinds import AudienceChanged, ConversationOpened, IncomingMessage, OverheardMessage, PersonMessage
-from daemon.slack.directory import FRESH, GROUP_MOST
+from daemon.slack.directory import AUDIENCE_SECONDS, GROUP_MOST
 from rehearsal.people import ALICE, BOB, CAROL, SOUL
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office
@@ -54,7 +54,7 @@ async def test_without_guests_it_is_private_and_slack_is_asked_once_for_a_while(
     asked = [args["user"] for args in here.wire.told(USER)]
     assert sorted(asked) == sorted([ALICE.id, BOB.id, CAROL.id])
     here.wire.guests = {CAROL.id}
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     assert await asks(here, "alice", channel) == "shared"
     assert noted(here, channel) == ["private", "shared"]
 
@@ -64,7 +64,7 @@ async def test_when_the_guest_has_left_it_is_private_again(here: Office) -> None
     channel = await cellar(here, BOB.id, CAROL.id)
     assert await asks(here, "alice", channel) == "shared"
     here.wire.answers[MEMBERS] = {"members": [SOUL.user, ALICE.id, BOB.id]}
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     assert await asks(here, "alice", channel) == "private"
 
 
@@ -103,7 +103,7 @@ async def test_in_a_large_private_channel_a_guest_is_seen_when_they_write(
     assert [args["user"] for args in here.wire.told(USER)] == [ALICE.id]
     assert await asks(here, "carol", channel) == "shared"
     assert await asks(here, "alice", channel) == "shared"
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     assert await asks(here, "bob", channel) == "shared"
     assert len(here.wire.told(MEMBERS)) == 1
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import IncomingMessage
-from daemon.slack.directory import A_MESSAGE, A_MINUTE, MINUTE, REFUSED
+from daemon.slack.directory import MINUTE, MOST_PER_MESSAGE, MOST_PER_MINUTE, REFUSED_SECONDS
 from tests.slack.office import ME, Office
 
 USER = "users.info"
@@ -30,7 +30,7 @@ def mentions(ids: list[str]) -> str:
 async def test_one_message_with_thousands_of_mentions_asks_for_a_few(here: Office) -> None:
     dm, nobody = await here.dm("alice"), crowd(0)
     await here.say("alice", dm, f"{mentions(nobody)} <#C0SECRET000> <@{nobody[0]}|Zed>")
-    assert asked(here) == [*nobody[:A_MESSAGE], "U0ALICE0001"]
+    assert asked(here) == [*nobody[:MOST_PER_MESSAGE], "U0ALICE0001"]
     text = here.one(IncomingMessage).event.text
     assert text.startswith("@someone @someone ")
     assert text.endswith(" @someone a channel @Zed")
@@ -49,7 +49,7 @@ async def test_who_is_refused_is_not_asked_for_again_until_later(here: Office) -
     for _ in range(3):
         await here.say("alice", dm, mentions(nobody))
     assert asked(here) == [*nobody, "U0ALICE0001"]
-    await here.clock.advance(REFUSED)
+    await here.clock.advance(REFUSED_SECONDS)
     await here.say("alice", dm, mentions(nobody))
     assert [id for id in asked(here) if id in nobody] == sorted(nobody * 2)
 
@@ -58,10 +58,10 @@ async def test_many_messages_together_ask_for_so_many_in_a_minute(here: Office) 
     dm = await here.dm("alice")
     for number in range(10):
         await here.say("alice", dm, mentions(crowd(number, of=50)))
-    assert len(asked(here)) == 1 + A_MINUTE
+    assert len(asked(here)) == 1 + MOST_PER_MINUTE
     await here.clock.advance(MINUTE)
     await here.say("alice", dm, mentions(crowd(11, of=50)))
-    assert len(asked(here)) == 1 + A_MINUTE + A_MESSAGE
+    assert len(asked(here)) == 1 + MOST_PER_MINUTE + MOST_PER_MESSAGE
 
 
 async def test_who_writes_has_a_name_all_the_same_and_who_is_known_is_named(here: Office) -> None:

@@ -24,7 +24,7 @@ from daemon.kinds import (
     StopRequest,
 )
 from daemon.knowledge.visibility import KnownChannels
-from daemon.slack.directory import FRESH, AccessPolicy
+from daemon.slack.directory import AUDIENCE_SECONDS, AccessPolicy
 from rehearsal.people import ALICE, BOB, ECHO, SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import asked, post
@@ -216,7 +216,7 @@ async def test_who_can_read_it_is_noted_before_what_is_said_then(here: Office) -
     here.wire.answers["conversations.info"] = {
         "channel": {"id": GENERAL, "name": "general", "is_private": True}
     }
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     await here.say("alice", GENERAL, "a secret")
     channel = KnownChannels(here.journal).channel_of(channel_of(here).thread)
     before, after = here.entries(AmbientMessage)

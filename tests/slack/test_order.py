@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import IncomingMessage, OverheardMessage
-from daemon.slack.inbox import EARLY
+from daemon.slack.inbox import MOST_EARLY
 from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, until
 
@@ -96,7 +96,7 @@ async def test_an_early_reply_that_could_not_be_written_comes_with_its_call_agai
 
 async def test_only_the_last_replies_of_other_threads_are_remembered(here: Office) -> None:
     await here.event(event=ANSWER)
-    for number in range(EARLY):
+    for number in range(MOST_EARLY):
         event = {**ANSWER, "ts": f"1789999996.{number:06d}", "thread_ts": "1789999994.000001"}
         await here.control("event", event=event)
     await here.acked()

@@ -9,7 +9,7 @@ import pytest
 from daemon.documents.document import Document, DocumentError
 from daemon.engine.clock import DAY
 from daemon.kinds import ConversationOpened
-from daemon.slack.directory import FRESH
+from daemon.slack.directory import AUDIENCE_SECONDS
 from daemon.slack.shared_files import MOST_FILES, NO_FILES, NOWHERE, SlackSourceProvider
 from daemon.slack.web_api import PAGE
 from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM_URL
@@ -283,7 +283,7 @@ async def test_a_channel_is_read_by_the_name_that_it_has_now(here: Office) -> No
     channel = await made(here, "attic", private=False)
     thread, _ = await begun(here)
     await here.client("alice").conversations_rename(channel=channel, name="loft")
-    await here.clock.advance(FRESH)
+    await here.clock.advance(AUDIENCE_SECONDS)
     await here.say("alice", channel, f"{ME} we have a new name")
     [document] = await shelf(here).channel(thread, "#loft", 7, now(here), [ALICE.id])
     assert document.name == "#loft"
