@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import fields
@@ -22,14 +23,16 @@ from daemon.documents.parsing_child import ChildLimits
 from daemon.documents.parsing_child import FileUnreadable as FileRefusal
 from daemon.engine.exceptions import ControlFlow, recorded_name
 from daemon.engine.journal.verify import RULES
+from daemon.engine.kinds import with_engine_kinds
 from daemon.errors import PostRefused, describe_error
 from daemon.inner_life.programs.supervisor import ProgramLimits
-from daemon.kinds import ReminderFired
+from daemon.kinds import SOUL_KINDS, ReminderFired
 from daemon.prompts.chooser import ChooserTexts
 from daemon.reading.read_deeply import ReadDeeplyArguments
 from daemon.sandbox.confinement import UnconfinedError
 from daemon.sandbox.environment import FrameError
 from daemon.settings.limits import TokenUsage
+from tests.source import ROOT
 
 ERRORS = """
 Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
@@ -64,6 +67,14 @@ cause closes doubled refers turn answered receipt woke step blank texts stretch 
 """
 
 
+KEEP = (
+    "journals, prompts or pages hold these names: give the code the new name and the data the old one"
+    " (`recorded_name`, `kind`, a title), or add what is new to this list"
+)
+GOLDEN = ROOT / "tests" / "core" / "golden"
+"""Journals of older versions."""
+
+
 def ours(kind: type) -> bool:
     return kind.__module__.startswith(f"{daemon.__name__}.")
 
@@ -83,8 +94,9 @@ def own_errors() -> Iterator[type[BaseException]]:
 
 def test_each_error_is_recorded_under_a_name_of_its_own_that_stays() -> None:
     errors = [*own_errors()]
-    assert {one.__name__ for one in errors if "recorded_name" not in vars(one)} == set(), "give it one"
-    assert {vars(one)["recorded_name"] for one in errors} == set(ERRORS.split())
+    nameless = {one.__name__ for one in errors if "recorded_name" not in vars(one)}
+    assert not nameless, f"give {nameless} a `recorded_name`, which stays when the class is renamed"
+    assert {vars(one)["recorded_name"] for one in errors} == set(ERRORS.split()), KEEP
 
 
 def test_an_error_goes_by_its_recorded_name_and_a_foreign_one_by_that_of_its_class() -> None:
@@ -98,8 +110,8 @@ def test_an_error_goes_by_its_recorded_name_and_a_foreign_one_by_that_of_its_cla
 
 def test_the_actions_and_the_titles_of_their_schemas_are_called_as_ever() -> None:
     named = all_actions().named
-    assert [one.name for one in BUILT_IN] == list(ACTIONS)
-    assert {name: one.schema.get("title") for name, one in named.items()} == ACTIONS
+    assert [one.name for one in BUILT_IN] == list(ACTIONS), KEEP
+    assert {name: one.schema.get("title") for name, one in named.items()} == ACTIONS, KEEP
     assert ReadDeeplyArguments.model_json_schema()["description"] == "What is to be read, and what for."
     described = {name for name, one in named.items() if "description" in one.schema}
     assert described == {"ReadDeeply"}
@@ -109,12 +121,12 @@ def test_the_actions_and_the_titles_of_their_schemas_are_called_as_ever() -> Non
 def test_the_forms_that_a_model_fills_in_are_described_as_ever() -> None:
     forms = [one for one in BaseModel.__subclasses__() if ours(one)]
     schemas = [answer_schema(one) or {} for one in forms]
-    assert {one.get("description") for one in schemas} >= FORMS
+    assert {one.get("description") for one in schemas} >= FORMS, KEEP
     assert not [one for one in schemas if "title" in one]
 
 
 def test_the_rules_of_verify_are_called_as_ever() -> None:
-    assert [rule.name for rule in (*RULES, *SoulRules().all)] == RULES_OF_VERIFY.split()
+    assert [rule.name for rule in (*RULES, *SoulRules().all)] == RULES_OF_VERIFY.split(), KEEP
 
 
 @pytest.mark.parametrize(
@@ -137,4 +149,14 @@ def test_the_rules_of_verify_are_called_as_ever() -> None:
     ids=["metrics", "capabilities", "Health", "programs", "documents", "doctor", "reminders", "choosing"],
 )
 def test_fields_that_are_data_are_called_as_ever(kind: Any, names: str) -> None:
-    assert [one.name for one in fields(kind)] == names.split()
+    assert [one.name for one in fields(kind)] == names.split(), KEEP
+
+
+def test_each_field_of_an_older_journal_is_read_and_kept() -> None:
+    kinds, lost = with_engine_kinds(SOUL_KINDS), set[str]()
+    entries = [json.loads(line) for path in GOLDEN.glob("*.jsonl") for line in path.read_text().splitlines()]
+    for kind, body in [(one["kind"], one["body"]) for one in entries if "kind" in one]:
+        kept = json.loads(kinds.dump(kinds.load(kind, json.dumps(body))))
+        lost |= {f"{kind}.{name}" for name, value in body.items() if kept.get(name, ...) != value}
+    assert len(entries) > 1_000
+    assert not lost, f"a renamed field reads as empty in journals of today, so keep the name: {sorted(lost)}"

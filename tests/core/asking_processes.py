@@ -31,7 +31,7 @@ MAY_I = f"May I? It would be gone for good: {'the whole of it, ' * 20}and more."
 WORDS = ("also", "go on", "long", "weather")
 
 
-def wondering(_home: Path) -> Mapping[str, Process]:
+def interruptible_thinking(_home: Path) -> Mapping[str, Process]:
     """Think three times, taking inputs before each."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
@@ -208,7 +208,7 @@ def _remembering(answers: Process, learn: str) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation, "learning": learning}
 
 
-def brooding(_home: Path) -> Mapping[str, Process]:
+def failing_background_task(_home: Path) -> Mapping[str, Process]:
     """Start a background task that always fails."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:

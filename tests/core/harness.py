@@ -53,7 +53,7 @@ class CoreHarness(CrashHarness[CoreScenario, int]):
         return replace(scenario, endings=[*scenario.endings, *scenario.split_brain_endings])
 
     def may_miss(self, case: CrashCase[int]) -> bool:
-        """True near the end: the last kill points exist only if commits are single."""
+        """True for counted kill points: a run that batches its commits has fewer."""
         return (case.phase, case.at or case.every) in self.kill_points(case.scenario)
 
     def second_kill_points(self, first: CrashCase[int]) -> Sequence[int]:

@@ -24,7 +24,7 @@ from tests.core.file_world import FileSlack, echo
 THOUGHTS = 5
 
 
-def enduring(_home: Path) -> Mapping[str, Process]:
+def thinking_in_outages(_home: Path) -> Mapping[str, Process]:
     """Think twice despite outages."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
@@ -38,7 +38,7 @@ def enduring(_home: Path) -> Mapping[str, Process]:
     return {"conversation": conversation}
 
 
-def attentive(_home: Path) -> Mapping[str, Process]:
+def asking_then_receiving(_home: Path) -> Mapping[str, Process]:
     """Ask an owner, then take other inputs."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
@@ -124,7 +124,7 @@ def handing_on(_home: Path) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation, "asking": asking}
 
 
-def ungrateful(_home: Path) -> Mapping[str, Process]:
+def killing_after_the_answer(_home: Path) -> Mapping[str, Process]:
     """Kill the daemon after the answer, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
@@ -181,7 +181,7 @@ def withdrawing(_home: Path) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation}
 
 
-def doomed(_home: Path) -> Mapping[str, Process]:
+def killing_after_the_question(_home: Path) -> Mapping[str, Process]:
     """Ask and kill the daemon, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:

@@ -16,7 +16,7 @@ SAID = IncomingMessage(user="U1", name="Alice", text="Hello", ts="1.0", address=
 TURN = SoulTurnBegan(execution="t@1", process="conversation", texts="", inputs=(1,))
 
 
-def test_what_came_when_whoever_had_its_thread_had_ended_is_left_to_the_next_life(tmp_path: Path) -> None:
+def test_what_came_when_whoever_had_its_thread_had_ended_is_left_to_the_next_start(tmp_path: Path) -> None:
     for ended, other, left in ((2, 1, False), (1, 1, True), (2, 2, True), (None, 1, True)):
         home = tmp_path / f"{ended}-{other}"
         home.mkdir()
@@ -28,11 +28,11 @@ def test_what_came_when_whoever_had_its_thread_had_ended_is_left_to_the_next_lif
 
 async def come_late(home: Path, runs: list[int], ended: int | None) -> None:
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-        for number, life in enumerate(runs):
+        for number, run in enumerate(runs):
             said, _ = await journal.append("t", SAID, key=f"said-{number}", author="U1")
             turn = f"t@{said.seq}"
             began = SoulTurnBegan(
-                execution=turn, process="conversation", texts="", inputs=(said.seq,), life=life
+                execution=turn, process="conversation", texts="", inputs=(said.seq,), life=run
             )
             entry, _ = await journal.append("t", began, key=f"{turn}/began", cause=said.seq)
             closes = [said.seq, entry.seq]

@@ -7,29 +7,29 @@ from collections.abc import Mapping
 from tests.core.asking_processes import (
     MAY_I,
     asking,
-    brooding,
     careful,
     deliberate,
+    failing_background_task,
+    interruptible_thinking,
     learned,
     remembering,
     remembering_anew,
     thinking,
     waiting,
-    wondering,
 )
 from tests.core.branch_processes import STRANGER, check_relayed_once, sending, sent, thinking_of_it
 from tests.core.file_world import PAGE, CoreInput
 from tests.core.outage_processes import (
     always_away,
-    attentive,
+    asking_then_receiving,
     bounded,
-    doomed,
-    enduring,
     half_asked,
     handing_on,
+    killing_after_the_answer,
+    killing_after_the_question,
     often_away,
     once_away,
-    ungrateful,
+    thinking_in_outages,
     withdrawing,
 )
 from tests.core.scenario import CoreScenario, below, dm, top
@@ -74,7 +74,7 @@ WAITING: Mapping[str, CoreScenario] = {
             ["Thought of also, long", "You said: the weather?", "Hm."],
         ],
         script=thinking,
-        processes=wondering,
+        processes=interruptible_thinking,
     ),
     "looked-alone": CoreScenario(
         inputs=[dm(1, "long"), dm(2, "the weather?", during=1)],
@@ -84,7 +84,7 @@ WAITING: Mapping[str, CoreScenario] = {
         split_brain_endings=[["Thought of long", "You said: the weather?"]],
         last_phase=2,
         script=thinking,
-        processes=wondering,
+        processes=interruptible_thinking,
     ),
     "looked-late": CoreScenario(
         inputs=[dm(1, "long"), dm(2, "the weather?", during=1), dm(3, "go on", phase=2)],
@@ -93,14 +93,14 @@ WAITING: Mapping[str, CoreScenario] = {
             ["Thought of long", "You said: the weather?", "Hm."],
         ],
         script=thinking,
-        processes=wondering,
+        processes=interruptible_thinking,
     ),
     "halted": CoreScenario(
         inputs=[dm(1, "long"), stop(2, during=2), dm(3, "and jazz", phase=1)],
         endings=[["Stopped.", "You said: and jazz"]],
         split_brain_endings=[["Thought of long", "You said: stop", "You said: and jazz"]],
         script=thinking,
-        processes=wondering,
+        processes=interruptible_thinking,
     ),
     "stopped-short": CoreScenario(
         inputs=[dm(1, "hi"), stop(2, during=1)],
@@ -233,7 +233,7 @@ WAITING: Mapping[str, CoreScenario] = {
         endings=[["I have thought about it."], [UNREACHABLE, "I have thought about it."]],
         last_phase=3,
         script=often_away,
-        processes=enduring,
+        processes=thinking_in_outages,
     ),
     "woken-beside": CoreScenario(
         inputs=[
@@ -252,7 +252,7 @@ WAITING: Mapping[str, CoreScenario] = {
             )
         ],
         script=once_away,
-        processes=attentive,
+        processes=asking_then_receiving,
     ),
     "bounded": CoreScenario(
         inputs=[
@@ -283,7 +283,7 @@ WAITING: Mapping[str, CoreScenario] = {
     "doomed": CoreScenario(
         inputs=[dm(1, "one")],
         endings=[["Which one?", FAILED]],
-        processes=doomed,
+        processes=killing_after_the_question,
         pausable=False,
         last_phase=1,
     ),
@@ -303,7 +303,7 @@ WAITING: Mapping[str, CoreScenario] = {
     "killed-when-answered": CoreScenario(
         inputs=[dm(1, "one"), dm(2, "the second", phase=1)],
         endings=[["Which one?", FAILED]],
-        processes=ungrateful,
+        processes=killing_after_the_answer,
         pausable=False,
     ),
     "afterthought": CoreScenario(
@@ -327,7 +327,7 @@ WAITING: Mapping[str, CoreScenario] = {
     "afterthought-poison": CoreScenario(
         inputs=[dm(1, "hi")],
         endings=[["You said: hi"]],
-        processes=brooding,
+        processes=failing_background_task,
     ),
     "withdrawn-for-a-branch": CoreScenario(
         inputs=[

@@ -1,4 +1,4 @@
-"""Five toy minds: demands of agents on the engine."""
+"""Five toy programs: demands of agents on the engine."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class EngineHarness(CrashHarness[EngineScenario, int]):
             yield EngineTrial(home, scenario)
 
     def may_miss(self, case: CrashCase[int]) -> bool:
-        """True near the end: the last kill points exist only if commits are single."""
+        """True for counted kill points: a run that batches its commits has fewer."""
         return (case.phase, case.at or case.every) in self.kill_points(case.scenario)
 
     def pauses(self, name: str) -> list[CrashCase[int]]:

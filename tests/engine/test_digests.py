@@ -200,11 +200,11 @@ class Dying(WritableTables):
     def _use(self) -> None:
         self.left -= 1
         if self.left < 0:
-            raise sqlite3.OperationalError("the life is over")
+            raise sqlite3.OperationalError("the worker is killed")
 
 
 @pytest.mark.parametrize("at", range(9))
-async def test_a_kill_at_any_boundary_of_it_is_gone_on_from(tmp_path: Path, at: int) -> None:
+async def test_a_kill_at_any_commit_of_it_is_gone_on_from(tmp_path: Path, at: int) -> None:
     path, copy = tmp_path / "journal.db", tmp_path / "copy.db"
     await lived(path, MANY)
     made_older(path)

@@ -96,7 +96,7 @@ class Frail(JournalWriter):
     def _use(self) -> None:
         type(self).left -= 1
         if self.left < 0:
-            raise sqlite3.OperationalError("the life is over")
+            raise sqlite3.OperationalError("the worker is killed")
 
     def work(self, work: WriterJob) -> Any:
         def do(store: WritableTables) -> None:

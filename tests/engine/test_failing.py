@@ -213,7 +213,7 @@ async def test_what_is_given_up_does_not_run_again(tmp_path: Path) -> None:
         await say(journal, "poison")
         await worker.wait_until_idle()
         [began] = journal.entries_of_kind(TurnBegan)
-        words = last_words_path(began.event.execution, FAILED)  # a life died while giving up
+        words = last_words_path(began.event.execution, FAILED)  # the daemon was killed while giving up
         await journal.append(began.thread, TurnGivenUp(), key=f"{words}/begin", cause=began.seq)
         await pass_time(clock, worker, 60)
         assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["failed"]

@@ -203,7 +203,7 @@ async def test_a_message_is_accepted_while_it_waits_and_it_is_tried_at_once(tmp_
         await say(journal, "three")
         service.down = False
         await worker.wait_until_idle()
-        assert asked[2:] == [["one", "two"], ["one", "two", "three"]], "a life begins with a probe"
+        assert asked[2:] == [["one", "two"], ["one", "two", "three"]], "a start begins with a probe"
         assert len(journal.thread_entries("ann", OutageBegan)) == 1
         assert not journal.busy_threads()
 
@@ -326,7 +326,7 @@ async def test_what_nobody_handles_ends_the_turn_at_once(tmp_path: Path) -> None
         assert not journal.thread_entries("ann", OutageBegan)
 
 
-async def test_it_is_told_once_though_each_life_takes_it_up(tmp_path: Path) -> None:
+async def test_it_is_told_once_though_each_start_takes_it_up(tmp_path: Path) -> None:
     service, clock = Service(), FakeClock()
     program = calls(service, [])
     for _ in range(3):
@@ -338,7 +338,7 @@ async def test_it_is_told_once_though_each_life_takes_it_up(tmp_path: Path) -> N
     assert (program.told, service.tries) == (["down"], 3)
 
 
-async def test_a_wait_after_the_first_one_is_not_told_in_another_life(tmp_path: Path) -> None:
+async def test_a_wait_after_the_first_one_is_not_told_after_another_start(tmp_path: Path) -> None:
     service, clock = Service(), FakeClock()
     program = calls(service, [])
     async with working(tmp_path, clock, program) as (journal, worker):

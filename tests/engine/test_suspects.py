@@ -78,7 +78,7 @@ async def test_a_poison_is_found_among_many(tmp_path: Path) -> None:
     assert found.crashes == 7
 
 
-async def test_whoever_comes_further_at_each_life_is_not_given_up(tmp_path: Path) -> None:
+async def test_whoever_comes_further_at_each_start_is_not_given_up(tmp_path: Path) -> None:
     found = await simulate_fairly(tmp_path, 1, [SimulatedThread(name="t", steps=12, frail=True)], [])
     assert found.crashes == 11
 
@@ -87,7 +87,7 @@ async def test_a_death_in_a_control_pardons_whoever_was_suspected(tmp_path: Path
     await simulate_fairly(tmp_path, 1, [SimulatedThread(name="t", model=5.0)], [0.8, 0.8, *[0.8, 3.5] * 8])
 
 
-async def test_a_control_outlasts_lives_that_end_at_uneven_times(tmp_path: Path) -> None:
+async def test_a_control_outlasts_runs_that_end_at_uneven_times(tmp_path: Path) -> None:
     await simulate_fairly(tmp_path, 1, [SimulatedThread(name="t", model=5.0)], [*[0.8] * 3, *[1.6] * 8])
 
 

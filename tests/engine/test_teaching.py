@@ -26,7 +26,7 @@ from tests.engine.scenario import Pressed, Said
 
 
 async def test_a_step_that_is_recorded_is_not_done_again(tmp_path: Path) -> None:
-    rolled, lives = list[int](), list[int]()
+    rolled, runs = list[int](), list[int]()
 
     async def roll() -> int:
         rolled.append(4)
@@ -34,8 +34,8 @@ async def test_a_step_that_is_recorded_is_not_done_again(tmp_path: Path) -> None
 
     async def body(ctx: Context) -> None:
         dice = await ctx.run("roll", roll)
-        lives.append(dice)
-        if len(lives) == 1:
+        runs.append(dice)
+        if len(runs) == 1:
             raise RuntimeError("the first attempt fails here")
 
     clock = FakeClock()
@@ -44,7 +44,7 @@ async def test_a_step_that_is_recorded_is_not_done_again(tmp_path: Path) -> None
         await worker.wait_until_idle()
         await clock.advance(5)  # a failed turn pauses
         await worker.wait_until_idle()
-    assert (rolled, lives) == ([4], [4, 4])
+    assert (rolled, runs) == ([4], [4, 4])
 
 
 async def test_a_question_waits_for_days_and_holds_nothing(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_a_question_waits_for_days_and_holds_nothing(tmp_path: Path) -> No
         await say(journal, "I am thirsty")
         await worker.wait_until_idle()
     await clock.advance(86_400)
-    async with working(tmp_path, clock, body) as (journal, worker):  # the next life
+    async with working(tmp_path, clock, body) as (journal, worker):  # the next start
         [asked] = journal.pending_entries(AnswerAwaited)
         await journal.append("ann", Pressed(text="tea", answers=asked.key), key="press:1", author="ann")
         await worker.wait_until_idle()

@@ -59,7 +59,7 @@ def guesses(*contents: tuple[object, ...]) -> set[bytes]:
     return {fingerprint(*content)[:12].encode() for content in contents}
 
 
-class Life:
+class RecordingProgram:
     def __init__(self) -> None:
         self.done = list[str]()
         self.ended = list[object]()
@@ -102,8 +102,8 @@ async def forget(journal: Journal, seqs: list[int]) -> None:
 
 
 async def test_no_hash_of_what_was_said_is_left_in_any_file(tmp_path: Path) -> None:
-    clock, life = FakeClock(), Life()
-    async with working(tmp_path, clock, life.body) as (journal, worker):
+    clock, program = FakeClock(), RecordingProgram()
+    async with working(tmp_path, clock, program.body) as (journal, worker):
         await say(journal, "something else", "bob")
         await say(journal, SECRET)
         await worker.wait_until_idle()
@@ -127,27 +127,27 @@ async def test_no_hash_of_what_was_said_is_left_in_any_file(tmp_path: Path) -> N
 
 
 async def test_such_steps_are_read_back_without_comparison(tmp_path: Path) -> None:
-    clock, life = FakeClock(), Life()
-    async with working(tmp_path, clock, life.body) as (journal, worker):
+    clock, program = FakeClock(), RecordingProgram()
+    async with working(tmp_path, clock, program.body) as (journal, worker):
         await say(journal, SECRET)
         await worker.wait_until_idle()
-        done = list(life.done)
+        done = list(program.done)
         [said] = journal.thread_entries("ann", Said)
         await forget(journal, [said.seq])
-    async with working(tmp_path, clock, life.body) as (journal, worker):  # the next life
+    async with working(tmp_path, clock, program.body) as (journal, worker):  # the next start
         await wake(clock, worker)
         assert not journal.entries_of_kind(ExecutionRestarted)
         assert not journal.entries_of_kind(AttemptFailed)
         assert [one.event.outcome for one in journal.entries_of_kind(TurnEnded)] == ["suspended", "completed"]
-    assert life.done[: len(done)] == done
-    assert "heard" not in life.done[len(done) :]
-    assert "post" not in life.done[len(done) :], "what the world sees is not done again"
-    assert life.ended == [("heard", ["called", "called"])]
+    assert program.done[: len(done)] == done
+    assert "heard" not in program.done[len(done) :]
+    assert "post" not in program.done[len(done) :], "what the world sees is not done again"
+    assert program.ended == [("heard", ["called", "called"])]
 
 
 async def test_what_a_step_asks_is_still_compared_where_nothing_was_forgotten(tmp_path: Path) -> None:
-    clock, life = FakeClock(), Life()
-    async with working(tmp_path, clock, life.body) as (journal, worker):
+    clock, program = FakeClock(), RecordingProgram()
+    async with working(tmp_path, clock, program.body) as (journal, worker):
         await say(journal, SECRET)
         await say(journal, "something else", "bob")
         await worker.wait_until_idle()
@@ -155,7 +155,7 @@ async def test_what_a_step_asks_is_still_compared_where_nothing_was_forgotten(tm
         await forget(journal, [said.seq])
 
     async def other(ctx: Context) -> None:
-        await ctx.run("hear", lambda: life._do("heard"), asks="another thing")
+        await ctx.run("hear", lambda: program._do("heard"), asks="another thing")
 
     async with working(tmp_path, clock, other) as (journal, worker):
         await wake(clock, worker)
@@ -164,8 +164,8 @@ async def test_what_a_step_asks_is_still_compared_where_nothing_was_forgotten(tm
 
 
 async def test_a_copy_of_the_same_hash_goes_with_it(tmp_path: Path) -> None:
-    clock, life = FakeClock(), Life()
-    async with working(tmp_path, clock, life.body) as (journal, worker):
+    clock, program = FakeClock(), RecordingProgram()
+    async with working(tmp_path, clock, program.body) as (journal, worker):
         await say(journal, SECRET)
         await worker.wait_until_idle()
         [intent], [outcome] = journal.entries_of_kind(Intent), journal.entries_of_kind(Outcome)
@@ -209,16 +209,16 @@ async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path
 
 
 async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_again(tmp_path: Path) -> None:
-    clock, life = FakeClock(), Life()
-    async with working(tmp_path, clock, life.body) as (journal, worker):
+    clock, program = FakeClock(), RecordingProgram()
+    async with working(tmp_path, clock, program.body) as (journal, worker):
         await say(journal, SECRET)
         await worker.wait_until_idle()
         [said] = journal.thread_entries("ann", Said)
         await forget(journal, [said.seq])
 
     async def first_something_else(ctx: Context) -> None:
-        await ctx.run("another step", lambda: life._do("another"))
-        await ctx.effect(Intent(name="post"), lambda: life._post("other"), Outcome(unknown=True))
+        await ctx.run("another step", lambda: program._do("another"))
+        await ctx.effect(Intent(name="post"), lambda: program._post("other"), Outcome(unknown=True))
 
     async with working(tmp_path, clock, first_something_else) as (journal, worker):
         await wake(clock, worker)
@@ -228,9 +228,9 @@ async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_
 
 @pytest.mark.parametrize("older", [False, True], ids=["", "older"])
 @pytest.mark.parametrize("at", range(1, 11))
-async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int, older: bool) -> None:
-    clock, life = FakeClock(), Life()
-    async with working(tmp_path, clock, life.body) as (journal, worker):
+async def test_a_kill_at_any_commit_leaves_none(tmp_path: Path, at: int, older: bool) -> None:
+    clock, program = FakeClock(), RecordingProgram()
+    async with working(tmp_path, clock, program.body) as (journal, worker):
         await say(journal, SECRET)
         await worker.wait_until_idle()
         hashes = hashes_in(tmp_path)
@@ -247,12 +247,12 @@ async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int, older
     assert killed == (at < 10)
     if older:
         made_older(copy / "journal.db")
-    async with working(copy, clock, life.body) as (journal, worker):
+    async with working(copy, clock, program.body) as (journal, worker):
         steps = {one for one in hashes if len(one) in (12, 16) and one.isalnum()}
         assert left(copy, steps) == set()
         assert {one.seq: one.event for one in journal.entries_of_kind(TurnEnded)} == kept
         await wake(clock, worker)
-        assert life.ended == [("heard", ["called", "called"])]
+        assert program.ended == [("heard", ["called", "called"])]
 
 
 async def test_a_key_that_is_told_elsewhere_holds_none_of_it(tmp_path: Path) -> None:
@@ -310,8 +310,8 @@ DAMAGED = {
 async def test_damage_in_the_same_execution_keeps_nothing_from_being_forgotten(
     tmp_path: Path, name: str
 ) -> None:
-    clock, life = FakeClock(), Life()
-    async with working(tmp_path, clock, life.body) as (journal, worker):
+    clock, program = FakeClock(), RecordingProgram()
+    async with working(tmp_path, clock, program.body) as (journal, worker):
         await say(journal, SECRET)
         await worker.wait_until_idle()
         before = hashes_in(tmp_path)
@@ -329,8 +329,8 @@ async def test_damage_in_the_same_execution_keeps_nothing_from_being_forgotten(
 
 
 async def test_what_an_older_version_left_of_them_is_cleared_with_the_migration(tmp_path: Path) -> None:
-    clock, life = FakeClock(), Life()
-    async with working(tmp_path, clock, life.body) as (journal, worker):
+    clock, program = FakeClock(), RecordingProgram()
+    async with working(tmp_path, clock, program.body) as (journal, worker):
         await say(journal, SECRET)
         await worker.wait_until_idle()
         hashes = {one for one in hashes_in(tmp_path) if len(one) in (12, 16) and one.isalnum()}
@@ -349,7 +349,7 @@ async def test_what_an_older_version_left_of_them_is_cleared_with_the_migration(
             db.execute("update entry set body = ?, key = ? where seq = ?", (body, step.key, step.seq))
     made_older(path)
     assert len(left(home, hashes)) > 5
-    async with working(home, clock, life.body) as (journal, worker):
+    async with working(home, clock, program.body) as (journal, worker):
         assert left(home, hashes) == set()
         await wake(clock, worker)
-        assert life.ended == [("heard", ["called", "called"])]
+        assert program.ended == [("heard", ["called", "called"])]

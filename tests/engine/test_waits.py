@@ -278,7 +278,7 @@ async def test_what_was_set_while_the_clock_was_ahead_is_set_right_when_it_is(tm
         assert await all_that_wait.end_finished_waits() == ["late"]
 
 
-async def test_that_it_was_set_right_holds_in_another_life_too(tmp_path: Path) -> None:
+async def test_that_it_was_set_right_holds_after_another_start_too(tmp_path: Path) -> None:
     clock, day = FakeClock(), 86_400
     clock.set_ahead(day)
     async with many_that_wait(tmp_path, clock) as (journal, _):
@@ -308,7 +308,7 @@ async def test_nothing_is_kept_of_those_that_are_over(tmp_path: Path) -> None:
         assert len(all_that_wait._dues) <= MOST_STALE_DUES
 
 
-async def test_the_first_look_of_a_life_holds_up_nobody_and_misses_nothing(tmp_path: Path) -> None:
+async def test_the_first_look_after_a_start_holds_up_nobody_and_misses_nothing(tmp_path: Path) -> None:
     clock, passes, fitted = FakeClock(), 0, 0
     async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
         await note(journal, "tea", thread="t7")

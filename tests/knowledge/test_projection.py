@@ -137,7 +137,7 @@ async def test_a_burst_far_behind_looks_beside_the_loop_once_and_one_that_is_nea
     assert await passes(journal, places) <= 2
 
 
-async def test_what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since(
+async def test_what_a_former_run_wrote_is_folded_though_only_something_else_was_written_since(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "another.db"

@@ -25,7 +25,7 @@ from tests.engine.test_erasing import test_the_words_are_gone_and_all_else_stays
 from tests.engine.test_unhashing import (
     test_a_copy_of_the_same_hash_goes_with_it,
     test_a_key_that_is_told_elsewhere_holds_none_of_it,
-    test_a_kill_at_any_boundary_leaves_none,
+    test_a_kill_at_any_commit_leaves_none,
     test_no_hash_of_what_was_said_is_left_in_any_file,
 )
 from tests.inner_life.programs.test_supervisor_dies import (
@@ -153,10 +153,10 @@ FORGETTING = (
         test_a_copy_of_the_same_hash_goes_with_it,
     ),
     Mutant(
-        "forgetting: a later life clears the hashes, too",
+        "forgetting: a later start clears the hashes, too",
         finish_erasing,
         call_of(clear_hashes).removed(),
-        Case(test_a_kill_at_any_boundary_leaves_none, "3-"),
+        Case(test_a_kill_at_any_commit_leaves_none, "3-"),
     ),
     Mutant(
         "forgetting: a request hash goes with the words",

@@ -17,9 +17,6 @@ from daemon.engine.journal.verify import DigestCheck, _findings, _folded, check_
 from daemon.engine.journal.writer import JournalWriter, WritableTables
 from daemon.slack.inbox import Inbox
 from tests.app.test_commands import test_verify_gives_each_violation_a_line_with_its_seq
-from tests.engine.test_at_hand import (
-    test_what_another_daemon_writes_is_seen,
-)
 from tests.engine.test_digests import (
     test_a_digest_is_written_with_the_entry_and_is_small,
     test_an_older_journal_gets_its_digests_when_it_is_first_opened,
@@ -36,7 +33,10 @@ from tests.engine.test_kills import (
     test_an_execution_that_runs_again_after_each_step_comes_to_the_same,
     test_any_kill_point_may_be_the_last,
 )
-from tests.engine.test_missed import (
+from tests.engine.test_recent_entries import (
+    test_what_another_daemon_writes_is_seen,
+)
+from tests.engine.test_skipped_steps import (
     test_a_context_that_nobody_comes_to_is_missed_by_the_first_new_step_beside_it,
 )
 from tests.engine.test_unawaited import (

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from tests.core.harness import CASES
 from tests.core.scenarios import SCENARIOS
 from tests.mutants.mutant import Mutant
 from tests.mutants.places import condition
@@ -23,7 +24,9 @@ def test_a_mutant_changes_its_function_and_names_its_check(mutant: Mutant) -> No
     if found:
         assert f"def {name.partition('[')[0]}(" in (ROOT / path).read_text()
     else:
-        assert path.partition("/")[0] in SCENARIOS
+        scenario, _, faults = path.partition("/")
+        assert scenario in SCENARIOS
+        assert faults in ("", *CASES)
 
 
 def test_each_rule_has_a_name_of_its_own() -> None:

@@ -83,7 +83,7 @@ async def test_every_page_is_read(tmp_path: Path) -> None:
         root = await here.say("alice", GENERAL, f"{ME} a question")
         await here.slack.stop()
         await post(here, "alice", GENERAL, f"{ME} the first of many")
-        post_many(here, "bob", GENERAL, map(str, range(PAGE + 1)))
+        post_many(here, "bob", GENERAL, map(str, range(2 * PAGE)))
         post_many(here, "bob", GENERAL, map(str, range(PAGE)), root)
         await post(here, "bob", GENERAL, f"{ME} the last", root)
     async with later(tmp_path, clock) as here:

@@ -86,12 +86,8 @@ async def test_a_stop_word_that_is_not_for_the_soul_is_none(here: Office) -> Non
 
 
 TRACE = ["!trace", f"{ME} !trace", f"!Trace {ME}", "  !trace  "]
-
-
 HELP = ["!help", f"{ME} !help", f"!Help {ME}", " !HELP ", "`!help`", "!help memory", "!help!"]
 UNKNOWN = ["!tracer", "!halp", f"{ME} !status", "!notes 3", "!notes 3: milk", "!erase me", "!hilfe"]
-
-
 ORDINARY = [
     *("trace", "!trace it", "what is !trace?", "!trace !trace"),
     *("!!!", "!= 3", "!important thing happened", "! help", "!5", "!", "!?", "!!help", "what is !help?"),

@@ -153,7 +153,7 @@ async def test_a_message_that_ended_for_its_age_stays_as_it_is(stage: Stage) -> 
     assert " ".join(said) == text
 
 
-async def test_what_an_earlier_life_wrote_is_neither_written_back_nor_taken_for_its_words(
+async def test_what_an_earlier_run_wrote_is_neither_written_back_nor_taken_for_its_words(
     stage: Stage,
 ) -> None:
     go_on = asyncio.Event()

@@ -42,6 +42,16 @@ async def test_what_was_said_before_is_fetched_after_the_turn_has_begun(stage: S
     assert overheard.event.whole
 
 
+async def test_called_into_a_thread_it_first_reads_what_was_said(stage: Stage) -> None:
+    ts = await stage.say("alice", GENERAL, "The printer is on fire.")
+    await stage.say("bob", GENERAL, "Again?", ts)
+    await stage.say("alice", GENERAL, f"{ME} any idea?", ts)
+    heard = [entry.event.text for entry in stage.entries("heard")]
+    assert heard == ["The printer is on fire.", "Again?"]
+    asked = stage.asked()[-1]
+    assert asked.index("printer is on fire") < asked.index("Again?") < asked.index("any idea?")
+
+
 class Counting(CountedWriter):
     """Writer that counts other people's messages by commit."""
 

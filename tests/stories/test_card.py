@@ -77,7 +77,7 @@ def _text(block: dict[str, Any]) -> str:
     return str(text)
 
 
-async def test_a_card_goes_from_nothing_to_all_in_place_over_turns_and_lives(stage: Stage) -> None:
+async def test_a_card_goes_from_nothing_to_all_in_place_over_turns_and_restarts(stage: Stage) -> None:
     root = await stage.say("alice", ALICE, "plan 0 stay")
     assert await read(stage, root) == [
         [CONDITION, "○ count &lt;the&gt; plums\n○ compare them\n○ tell Alice &amp; Bob", "0/3"]

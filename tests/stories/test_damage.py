@@ -52,7 +52,7 @@ async def test_a_damaged_entry_stops_its_own_thread_and_no_other(
     assert [record.levelno for record in told] == [logging.CRITICAL], "said once, and loudly"
 
 
-async def test_what_the_last_life_noted_of_itself_may_be_damaged(stage: Stage) -> None:
+async def test_what_the_last_run_noted_of_itself_may_be_damaged(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
     await stage.clock.advance(3_600)
     await stage.say("alice", ALICE, "And now?")

@@ -9,7 +9,7 @@ PIECES = 1_500
 
 
 async def test_no_piece_of_an_answer_asks_the_journal_anything(stage: Stage) -> None:
-    await asked_for(stage, 1)  # asked once a life
+    await asked_for(stage, 1)  # asked once a start
     few, many = await asked_for(stage, 1), await asked_for(stage, PIECES)
     requests = PIECES * len("so ") // ENOUGH
     assert many - few <= requests + 10, "each request asks whether the thread is still ours"

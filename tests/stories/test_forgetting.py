@@ -221,7 +221,7 @@ async def test_no_hash_of_it_is_left_in_any_file(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake()
     await stage.settled()
-    assert left(stage, before - stay) == set(), "nor does the next life write one"
+    assert left(stage, before - stay) == set(), "nor does the next start write one"
 
 
 async def test_the_page_shows_none_of_it(stage: Stage) -> None:

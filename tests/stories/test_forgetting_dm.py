@@ -169,7 +169,7 @@ async def test_a_conversation_that_has_it_in_mind_meanwhile_ends_first_or_is_sto
     await never_asked(stage, root, *SECRETS)
 
 
-async def test_killed_with_it_in_mind_the_next_life_forgets_it(stage: Stage) -> None:
+async def test_killed_with_it_in_mind_the_next_start_forgets_it(stage: Stage) -> None:
     await lived(stage)
     await stage.say("alice", ALICE, "!forget me")
     stage.model.say(reply("Of your beehives."), until=asyncio.Event())

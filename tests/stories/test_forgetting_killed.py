@@ -15,11 +15,11 @@ from tests.stories.stage import Stage, staged
 from tests.stories.test_forgetting import SECRETS, forgotten, hashes, indexed, left, lived, traces
 
 EACH = 4
-"""Interval of tested boundaries."""
+"""Interval of tested commits."""
 
 
 class WhileForgetting(Copying):
-    """Writer that copies at each boundary."""
+    """Writer that copies the journal at each commit."""
 
     begun = False
 
@@ -49,7 +49,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         yield stage
 
 
-async def test_it_is_seen_through_by_the_next_life(stage: Stage) -> None:
+async def test_it_is_seen_through_after_the_next_start(stage: Stage) -> None:
     await lived(stage)
     await indexed(stage)
     before = hashes(stage)

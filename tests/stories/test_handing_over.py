@@ -15,6 +15,7 @@ from daemon.memory import working_memory
 from daemon.mind.pipeline import converse
 from daemon.process import MentalProcess, Turn
 from daemon.processes import closing
+from tests.soak import later
 from tests.stories.choosing import ASKED, answers, calls, choice, ended, pressed, told, turning
 from tests.stories.stage import ALICE, Stage, reply, staged
 
@@ -77,6 +78,10 @@ def transitions(stage: Stage) -> list[tuple[str, bool]]:
         (closing, "execute_now"),
         (closing.closing, "executeNow"),
         (closing.PROCESS, "execute_now"),
+        later("closing", "execute_now"),
+        later(closing, "executeNow"),
+        later(closing.closing, "execute_now"),
+        later(closing.PROCESS, "executeNow"),
     ],
 )
 async def test_a_process_that_returns_another_one_makes_it_run_in_the_same_turn(

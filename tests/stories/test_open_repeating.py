@@ -78,7 +78,7 @@ async def test_looking_again_is_repetition(stage: Stage) -> None:
 
 
 @SOAK
-async def test_another_life_notices_it_too(stage: Stage) -> None:
+async def test_it_is_noticed_after_another_start_too(stage: Stage) -> None:
     on = calls_itself(AGAIN)
     thinks(stage, on)
     late = asyncio.Event()

@@ -48,7 +48,7 @@ async def test_an_outage_is_told_once_and_the_run_goes_on(stage: Stage, at: int,
     assert (on_it, away[: len(AWAY)]) == (ON_IT, AWAY)
     answers(stage, *SCRIPT[at:])
     await stage.sleep()
-    await stage.wake()  # each life begins with a try
+    await stage.wake()  # each start begins with a try
     await stage.settled()
     if times > 1:
         assert await stage.answers(ALICE, ts) == [ON_IT, away]

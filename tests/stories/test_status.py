@@ -60,7 +60,9 @@ async def test_told_to_stop_before_it_has_answered_it_takes_away_what_it_has_sho
 
 
 @SOAK
-async def test_killed_when_the_answer_stood_its_sign_is_taken_away_by_the_next_life(tmp_path: Path) -> None:
+async def test_killed_when_the_answer_stood_its_sign_is_taken_away_at_the_next_start(
+    tmp_path: Path,
+) -> None:
     async with around(tmp_path) as place:
         async with running(tmp_path / "soul", **into(place.url)) as (process, _):
             held = asyncio.Event()

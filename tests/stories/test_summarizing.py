@@ -129,7 +129,7 @@ async def test_it_yields_to_whoever_speaks(stage: Stage) -> None:
 
 
 @SOAK
-async def test_killed_before_the_summary_came_it_is_made_by_the_next_life(stage: Stage) -> None:
+async def test_killed_before_the_summary_came_it_is_made_after_the_next_start(stage: Stage) -> None:
     ts = await tell(stage, last=STORIES - 1)
     summed_up(stage, until=asyncio.Event())
     stage.model.say(reply("A fine story."))

@@ -119,7 +119,7 @@ async def test_killed_when_slack_had_it_it_is_said_once(stage: Stage, thread: st
     assert became(stage) == ["said"]
 
 
-async def test_killed_before_its_turn_it_is_said_by_the_next_life(stage: Stage) -> None:
+async def test_killed_before_its_turn_it_is_said_after_the_next_start(stage: Stage) -> None:
     there = await top(stage, GENERAL)
     held = stage.wire.held["chat.postMessage"] = asyncio.Event()
     await wanted(stage, there, NEWS)

@@ -23,7 +23,7 @@ async def test_what_was_postponed_is_answered_in_a_minute(stage: Stage) -> None:
     assert len(stage.pending("waiting", "outage")) == 1
     await stage.sleep()
     stage.clock.set_ahead(0)
-    stage.model.fail(401, "authentication_error")  # a life begins with a try
+    stage.model.fail(401, "authentication_error")  # a start begins with a try
     await stage.wake()
     await stage.settled()
     stage.model.say(reply("Yes, I am."))

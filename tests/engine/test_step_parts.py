@@ -27,13 +27,13 @@ async def question(ctx: Context) -> None:
 
 
 def listens(heard: list[list[str]], *, fails: int = 0) -> Body:
-    lives = list[int]()
+    runs = list[int]()
 
     async def body(ctx: Context) -> None:
         async def call() -> str:
             await ctx.append_note(StepResult(value="no answer"), "tried")
-            lives.append(1)
-            if len(lives) <= fails:
+            runs.append(1)
+            if len(runs) <= fails:
                 raise RuntimeError("the first attempts fail here")
             return "done"
 
