@@ -1,4 +1,4 @@
-"""Eight cognitive steps for processes: `memory, value = await step(turn, memory, …)`.
+"""Cognitive steps for processes: `memory, value = await step(turn, memory, …)`.
 
 The owner words the questions (`prompts/steps/`). The returned memory contains the answer. After a stop, limit
 or refusal the value is None, and the process has to return.

@@ -1,4 +1,4 @@
-"""The four first pages: playbook, action, process and test."""
+"""The first pages of the docs, followed as they stand."""
 
 from __future__ import annotations
 
