@@ -44,7 +44,7 @@ from daemon.prompts.prompt_catalogue import (
     SYSTEM_TEXT,
 )
 from daemon.settings.limits import CONTINUE
-from daemon.turn.model_calls import Came, Schema, call_interruptibly, call_model, note_form_kept
+from daemon.turn.model_calls import MemoryAndCall, Schema, call_interruptibly, call_model, note_form_kept
 from daemon.turn.questions import Answer, Question, ask, two_buttons, withdraw_questions
 from daemon.turn.recall import PipelineAnswer, recall_kept
 from daemon.turn.speech import Speech, say, start_speech, status_while
@@ -256,7 +256,7 @@ class StreamedQuestion:
 FENCE = "```"
 
 
-Ask = Callable[[str, WorkingMemory, str, Role, Schema | None, Sequence[str]], Awaitable[Came]]
+Ask = Callable[[str, WorkingMemory, str, Role, Schema | None, Sequence[str]], Awaitable[MemoryAndCall]]
 """Function that takes name, memory, question, role, schema and stop sequences."""
 
 
@@ -268,7 +268,7 @@ async def ask_for_person(
     role: Role,
     schema: Schema | None = None,
     ends: Sequence[str] = (),
-) -> Came:
+) -> MemoryAndCall:
     """Ask for a waiting person; without an answer, the person has been told why.
 
     Waits for outages, passes refusals to the fallback model, and asks owners at limits.
@@ -319,7 +319,7 @@ async def _quietly(
     role: Role,
     schema: Schema | None = None,
     ends: Sequence[str] = (),
-) -> Came:
+) -> MemoryAndCall:
     if await turn.limit():
         return memory, None
     seen = memory.with_region("instruction", question)

@@ -39,7 +39,7 @@ from daemon.kinds import (
 )
 from daemon.knowledge.visibility import ChannelId
 from daemon.memory import Memory
-from daemon.turn.input_policy import THINKING_PROCESS, edit_ts, edits_among
+from daemon.turn.input_policy import DELIBERATION_PROCESS, edit_ts, edits_among
 from daemon.turn.prompt_files import TagSuffixHistory
 from daemon.turn.recall import entry_as_memory, is_spoken, recall_kept
 
@@ -340,7 +340,7 @@ def train_start(journal: JournalReader, thread: str, before: int) -> int:
     Without a train, return the end of the last turn.
     """
     for ended in journal.latest_first(thread, SoulTurnEnded, before=before):
-        if ended.event.process not in (None, THINKING_PROCESS):
+        if ended.event.process not in (None, DELIBERATION_PROCESS):
             return ended.seq
     return 0
 

@@ -12,7 +12,7 @@ from daemon.engine.event import Entry, fingerprint, part_key
 from daemon.errors import CardDeleted, CardRefused, PostFailed, PostRefused
 from daemon.kinds import CardFailed, CardIntended, CardShown, PlanChanged, PlanState, ProcessChanged
 from daemon.turn.history import plans_of_train
-from daemon.turn.input_policy import THINKING_PROCESS, last_message_seq
+from daemon.turn.input_policy import DELIBERATION_PROCESS, last_message_seq
 from daemon.turn.speech import SPEECH_RECEIPT, own_messages_since, ts_of_key
 from daemon.turn.turn import Turn
 
@@ -45,7 +45,7 @@ def open_plan_steps(turn: Turn) -> Sequence[str]:
     if plan is None:
         return ()
     is_over = plan.seq < last_message_seq(turn.journal, turn.root, turn.began_seq)
-    if is_over and turn.past.process != THINKING_PROCESS:
+    if is_over and turn.past.process != DELIBERATION_PROCESS:
         return ()
     return plan.event.open_steps
 

@@ -59,10 +59,10 @@ from daemon.kinds.thought_kinds import INTERRUPTED
 from daemon.memory import WorkingMemory, working_memory
 from daemon.model import ACCOUNT
 from daemon.turn.branches import Branches, begin_wait, input_of_ended_wait
+from daemon.turn.first_word_waits import SECONDS_TO_STATUS, FirstWordWait
 from daemon.turn.input_policy import (
-    SECONDS_TO_STATUS,
-    THINKING_PROCESS,
-    FirstWordWait,
+    DELIBERATION_PROCESS,
+    SoulInputSelection,
     edits_taken_in,
     in_slack_order,
     internal_inputs,
@@ -73,7 +73,6 @@ from daemon.turn.input_policy import (
     select_inputs,
     without_replaced_versions,
 )
-from daemon.turn.input_policy import SoulInputSelection as TakenBySoul
 from daemon.turn.plan_card import settle_plan_card
 from daemon.turn.preparation import (
     fetch_earlier_messages,
@@ -304,12 +303,12 @@ def _stays(turn: Turn) -> bool:
 
 def _thinks_meanwhile(turn: Turn) -> bool:
     began = turn.execution.began.seq
-    if began == turn.began_seq or turn.first.event.process == THINKING_PROCESS:
+    if began == turn.began_seq or turn.first.event.process == DELIBERATION_PROCESS:
         return False
     turned_to = [taken.event.to for taken in turn.execution.recorded_entries(ProcessChanged)]
-    if THINKING_PROCESS in turned_to:
+    if DELIBERATION_PROCESS in turned_to:
         return False
-    return turn.deps.pasts.history_of(turn.thread, began).process == THINKING_PROCESS
+    return turn.deps.pasts.history_of(turn.thread, began).process == DELIBERATION_PROCESS
 
 
 def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
@@ -373,7 +372,7 @@ class SoulProgram(Program):
                 process=first.event.process,
                 texts=first.event.texts,
             )
-        assert isinstance(taken, TakenBySoul)
+        assert isinstance(taken, SoulInputSelection)
         texts = await self._deps.texts.current_set(self._deps.make_texts)
         if taken.process:
             return SoulTurnBegan(
@@ -385,7 +384,7 @@ class SoulProgram(Program):
         past = self._deps.pasts.history_of(thread, now)
         process = self._known(past.process)
         if internal_inputs(taken.inputs):
-            process = THINKING_PROCESS
+            process = DELIBERATION_PROCESS
         return SoulTurnBegan(execution=execution, inputs=inputs, process=process, texts=texts)
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
@@ -422,7 +421,7 @@ class SoulProgram(Program):
                 await self._think(turn)
             if self._deps.waits.has_failed(ctx.execution):
                 await settle_wait_sentence(self._deps, ctx.execution)
-            if turn.process == THINKING_PROCESS and Branches(turn).open:
+            if turn.process == DELIBERATION_PROCESS and Branches(turn).open:
                 after = turn.current_mood().status
         finally:
             show_status(turn, after)
@@ -519,7 +518,7 @@ class SoulProgram(Program):
             return
         if stops and turn.thread != INNER:
             await withdraw_questions(turn)
-            if turn.process == THINKING_PROCESS:
+            if turn.process == DELIBERATION_PROCESS:
                 await turn.record_transition(Transition(to=self._deps.initial, memory=turn.memory))
         if not turn.execution.recorded_entries(SpeechFinished):
             await _last_word(turn, "stopped")

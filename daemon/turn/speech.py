@@ -29,7 +29,7 @@ from daemon.kinds import (
 )
 from daemon.ports import ButtonRow, MessagePage, PostedMessage, Speaker
 from daemon.prompts.elements import fill_placeholders
-from daemon.turn.model_calls import report_slack_refusal
+from daemon.turn.owner_alerts import report_slack_refusal
 from daemon.turn.turn import SENTENCES, UNKNOWN_OUTCOME, Turn
 
 HALVINGS = 2

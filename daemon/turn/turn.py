@@ -59,11 +59,11 @@ from daemon.prompts.prompt_catalogue import (
     make_system_texts,
 )
 from daemon.settings.limits import Limits
+from daemon.turn.first_word_waits import FirstWordWaits
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
+    DELIBERATION_PROCESS,
     EDITS_STEP,
-    THINKING_PROCESS,
-    FirstWordWaits,
     answers_open_question,
     edit_ts,
     in_slack_order,
@@ -284,7 +284,7 @@ class Turn:
     @property
     def is_late(self) -> bool:
         """True if all of it came after its thread had turned to something else. A timer is never late."""
-        if not self.internal_inputs or self.said or self.past.process in (None, "", THINKING_PROCESS):
+        if not self.internal_inputs or self.said or self.past.process in (None, "", DELIBERATION_PROCESS):
             return False
         codes = [message.event.code for message in of_kind(InternalMessage, self.internal_inputs)]
         return TIMER_FIRED not in codes
@@ -485,7 +485,7 @@ class Turn:
     def exceeded_limit(self, limits: Limits | None = None) -> LimitReached | None:
         """Return the same as it is now, and record nothing."""
         gauge = self.deps.gauge
-        if self.process == THINKING_PROCESS:
+        if self.process == DELIBERATION_PROCESS:
             standing = gauge.exceeded_in_tree(self.root, self.people)
         else:
             standing = gauge.exceeded(self.execution.all_recorded(), self.people, limits)
