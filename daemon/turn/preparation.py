@@ -39,12 +39,16 @@ from daemon.turn.recall import entry_as_memory, recall_kept
 from daemon.turn.speech import whisper
 from daemon.turn.turn import Turn
 
-PATIENCE = 30.0
+FETCH_TIMEOUT = 30.0
 """Seconds that an answer may be delayed by the fetch of earlier messages."""
 
 
-TRIES = 5
+MOST_FETCHES = 5
 """Most turns of a thread that try the fetch."""
+
+
+MOST_WAITING_MESSAGES = 20
+"""Most unanswered messages imported from other threads of the DM."""
 
 
 async def fetch_earlier_messages(turn: Turn) -> None:
@@ -83,7 +87,7 @@ def _said_unasked(turn: Turn, place: ConversationOpened) -> Sequence[int]:
 def _is_wanted(turn: Turn) -> bool:
     fetches = turn.journal.thread_entries(turn.thread, EarlierMessagesFetched)
     tries = [fetch.event for fetch in fetches if fetch.seq < turn.began_seq]
-    return len(tries) < TRIES and not any(fetch.whole for fetch in tries)
+    return len(tries) < MOST_FETCHES and not any(fetch.whole for fetch in tries)
 
 
 async def _kept(turn: Turn, found: EarlierMessages | None, unasked: Sequence[int]) -> EarlierMessagesFetched:
@@ -106,7 +110,7 @@ async def _fetch(turn: Turn, surroundings: EarlierMessageSource) -> EarlierMessa
     ends = (
         fetching,
         asyncio.create_task(turn.execution.stopping.wait()),
-        asyncio.create_task(turn.deps.clock.sleep(PATIENCE)),
+        asyncio.create_task(turn.deps.clock.sleep(FETCH_TIMEOUT)),
     )
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -117,10 +121,6 @@ async def _fetch(turn: Turn, surroundings: EarlierMessageSource) -> EarlierMessa
         for end in ends:
             end.cancel()
         await asyncio.gather(*ends, return_exceptions=True)
-
-
-WAITING = 20
-"""Most unanswered messages imported from other threads of the DM."""
 
 
 async def import_dm_context(turn: Turn) -> None:
@@ -157,7 +157,7 @@ def _waiting(turn: Turn) -> Sequence[Entry[IncomingMessage]]:
         elsewhere = said.thread != turn.thread and dms.are_same_dm(said.thread, turn.thread)
         if elsewhere and said.seq < turn.began_seq and not said.event.command:
             waiting.append(said)
-    return waiting[-WAITING:]
+    return waiting[-MOST_WAITING_MESSAGES:]
 
 
 async def recall_restart_log(turn: Turn) -> None:
