@@ -23,7 +23,6 @@ from daemon.kinds import (
     SpeechDropped,
     SpeechFinished,
     StopRequest,
-    moment_of,
 )
 from daemon.memory import FORM, Memory, WorkingMemory, working_memory
 from daemon.model import Hear, Role
@@ -44,6 +43,7 @@ from daemon.prompts.prompt_catalogue import (
     SYSTEM_TEXT,
 )
 from daemon.settings.limits import CONTINUE
+from daemon.turn.input_policy import was_said_before_stop
 from daemon.turn.model_calls import MemoryAndCall, Schema, call_interruptibly, call_model, note_form_kept
 from daemon.turn.questions import Answer, Question, ask, two_buttons, withdraw_questions
 from daemon.turn.recall import PipelineAnswer, recall_kept
@@ -368,10 +368,7 @@ def messages_stopped(
 def _is_ended(said: Entry[PersonMessage], stops: Sequence[Entry[StopRequest]]) -> bool:
     if not isinstance(said.event, IncomingMessage) or said.event.command:
         return False
-    for stop in stops:
-        if stop.event.user == said.event.user and moment_of(stop.event.ts) > moment_of(said.event.ts):
-            return True
-    return False
+    return any(stop.event.user == said.event.user and was_said_before_stop(said, stop) for stop in stops)
 
 
 async def apologize(turn: Turn, memory: WorkingMemory) -> WorkingMemory:

@@ -270,8 +270,8 @@ class TickRun:
         answer = strip_thoughts(call.event.text)
         written = parse_commands(answer, known)
         wrong = [fault for fault in written.faults if not fault.repaired]
-        wanted = successful_commands(self._state.log.last.commands, "cycle.idle")
-        sleeps_on = bool(wanted) and self._sees_first and not (written.commands or wrong)
+        idle = successful_commands(self._state.log.last.commands, "cycle.idle")
+        sleeps_on = bool(idle) and self._sees_first and not (written.commands or wrong)
         waits = sleeps_on or (is_only_waiting([one.name for one in written.commands]) and not wrong)
         reflex = TickReflex(turn=self._turn, contexts=contexts, known=known)
         repeated, found = await reflex.judge_answer(answer, written, waits)
@@ -284,7 +284,7 @@ class TickRun:
         ran = await self._carry_out(contexts, written)
         await self._write_line(contexts, replace(line, commands=tuple(seqs_of(ran))))
         if sleeps_on:
-            await self._sleep(wanted[-1])
+            await self._sleep(idle[-1])
         else:
             await self._wait_for(ran)
 
@@ -327,8 +327,8 @@ class TickRun:
             await self._sleep(idle[-1])
 
     async def _sleep(self, idle: CommandRan) -> None:
-        wanted = idle.args
-        processes, about, seconds = wanted.get("processes", ()), wanted.get("notes"), wanted.get("seconds")
+        args = idle.args
+        processes, about, seconds = args.get("processes", ()), args.get("notes"), args.get("seconds")
         if not processes and about is None and seconds is None:
             processes, about = idle.shows, {}
         matching = None

@@ -111,18 +111,19 @@ class Branches:
         found = in_seq_order([*here, *self._journal.pending_entries(kind, thread=self.thread)])
         return [entry for entry in found if entry.seq < self._since]
 
-    def refusal(self, wanted: int = 1) -> str:
+    def refusal(self, count: int = 1) -> str:
+        """Return what forbids more branches: "depth", "children" or "branches"; empty if nothing does."""
         if self.thread.count(".") >= self._depth:
             return "depth"
         if self.thread == INNER:  # the inner life's thread never ends, so only its open branches count
-            if len(self.open) + wanted > MOST_CHILDREN:
+            if len(self.open) + count > MOST_CHILDREN:
                 return "children"
             return ""
         children = self._begun(self._journal.thread_entries(self.thread, ThreadSpawned))
-        if len(children) + wanted > MOST_CHILDREN:
+        if len(children) + count > MOST_CHILDREN:
             return "children"
         branches = self._begun(self._journal.tree_entries(self.root, ThreadSpawned))
-        if len(branches) + wanted > MOST_BRANCHES:
+        if len(branches) + count > MOST_BRANCHES:
             return "branches"
         return ""
 

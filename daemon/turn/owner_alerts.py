@@ -123,18 +123,20 @@ async def _send(deps: TurnDependencies, alert: OwnerAlert, hold: Hold) -> None:
             await _record_in_dm(deps, alert, thread)
 
 
-async def report_slack_refusal(turn: Turn, word: str) -> None:
-    """Alert the owners that Slack refused every form of a message; `word` is Slack's error code.
+async def report_slack_refusal(turn: Turn, error_code: str) -> None:
+    """Alert the owners that Slack refused every form of a message; `error_code` is Slack's.
 
     If Slack refuses the alert, no further alert follows.
     """
     deps, first = turn.deps, turn.execution.first.event
-    deps.speaker.report_left_out(turn.thread, word)
+    deps.speaker.report_left_out(turn.thread, error_code)
     if isinstance(first, SoulTurnBegan) and first.process == NOTICING:
         return
     opened = deps.journal.latest_of_kind(turn.thread, ConversationOpened)
     place = opened.event.place if opened else turn.thread
-    alert = OwnerAlert(about=REFUSED, what=f"in {place} ({word}).", text=REFUSED, is_news=lambda _: True)
+    alert = OwnerAlert(
+        about=REFUSED, what=f"in {place} ({error_code}).", text=REFUSED, is_news=lambda _: True
+    )
     await _send(deps, alert, turn.check_lease)
 
 

@@ -90,10 +90,10 @@ def unprompted_message(turn: Turn) -> UnpromptedMessage | None:
 
     Then the turn says it, or asks an owner whether it may.
     """
-    wanted = _unprompted_message_of(turn.journal, turn.execution.id)
-    if wanted is None:
+    message = _unprompted_message_of(turn.journal, turn.execution.id)
+    if message is None:
         return None
-    return wanted.event
+    return message.event
 
 
 def _unprompted_message_of(journal: JournalReader, execution: str) -> Entry[UnpromptedMessage] | None:
@@ -105,14 +105,14 @@ def _unprompted_message_of(journal: JournalReader, execution: str) -> Entry[Unpr
 
 async def may_still_say(turn: Turn) -> bool:
     """Return True if that message may still be known where it is to be said: others can read there by now."""
-    wanted = unprompted_message(turn)
-    assert wanted
-    there = wanted.to or turn.thread
+    message = unprompted_message(turn)
+    assert message
+    there = message.to or turn.thread
 
     async def judged() -> str:
         await turn.deps.people.places.update()
         views = Visibility(turn.deps.people.places)
-        if views.may_know(there, wanted.view, wrote=wanted.by):
+        if views.may_know(there, message.view, wrote=message.by):
             return "yes"
         return "no"
 
@@ -126,14 +126,14 @@ async def report_unprompted_outcome(turn: Turn, outcome: Became, execution: str 
     `execution` is the one that was to say it, if not this turn's. No step: whoever ends that execution has
     steps of its own, and finds here that it was done.
     """
-    wanted = _unprompted_message_of(turn.journal, execution or turn.execution.id)
-    if wanted is None:
+    message = _unprompted_message_of(turn.journal, execution or turn.execution.id)
+    if message is None:
         return
-    key = f"said-out:{wanted.key}"
+    key = f"said-out:{message.key}"
     if turn.journal.get(key) is None:
-        there = wanted.event.to or turn.thread
-        told = UnpromptedOutcome(by=wanted.event.by, to=there, outcome=outcome)
-        await turn.execution.append(told, key, cause=wanted.seq)
+        there = message.event.to or turn.thread
+        told = UnpromptedOutcome(by=message.event.by, to=there, outcome=outcome)
+        await turn.execution.append(told, key, cause=message.seq)
 
 
 # Questions
@@ -149,10 +149,10 @@ def two_buttons(text: str, yes: str, no: str) -> tuple[Button, Button]:
 
 async def send_branch_question(turn: Turn, key: str, question: Question) -> None:
     """Have the root thread ask a branch's question. It is recorded with the question, so it needs no step."""
-    wished = part_key(key, "wish")
-    if turn.journal.get(wished):
+    request_key = part_key(key, "wish")
+    if turn.journal.get(request_key):
         return
-    wish = BranchQuestion(
+    request = BranchQuestion(
         branch=turn.thread,
         text=question.text,
         asks=key,
@@ -162,7 +162,7 @@ async def send_branch_question(turn: Turn, key: str, question: Question) -> None
         wait=question.wait,
         about=question.about,
     )
-    await turn.execution.append(wish, wished, thread=turn.root)
+    await turn.execution.append(request, request_key, thread=turn.root)
 
 
 def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion | None:
@@ -174,26 +174,26 @@ def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion
 
 def branch_question(turn: Turn) -> Question | None:
     """Return the branch's question that this turn asks readers of its conversation."""
-    wish = branch_question_of(turn.journal, turn.execution.id)
-    if wish is None:
+    request = branch_question_of(turn.journal, turn.execution.id)
+    if request is None:
         return None
     return Question(
-        text=wish.text,
-        to=turn.readers_among(wish.to),
-        owners=turn.readers_among(wish.owners),
-        choices=[Button(label=label, value=value, style=style) for label, value, style in wish.choices],
-        wait=wish.wait,
-        about=wish.about,
+        text=request.text,
+        to=turn.readers_among(request.to),
+        owners=turn.readers_among(request.owners),
+        choices=[Button(label=label, value=value, style=style) for label, value, style in request.choices],
+        wait=request.wait,
+        about=request.about,
     )
 
 
 def asking_branch(turn: Turn) -> Sequence[int]:
     """Return the spawn entry of the asking branch, whose end cancels the question."""
-    wish = branch_question_of(turn.journal, turn.execution.id)
-    if wish is None:
+    request = branch_question_of(turn.journal, turn.execution.id)
+    if request is None:
         return ()
-    begun = turn.journal.thread_entries(parent_of(wish.branch), ThreadSpawned)
-    return seqs_of([entry for entry in begun if entry.event.thread == wish.branch])
+    begun = turn.journal.thread_entries(parent_of(request.branch), ThreadSpawned)
+    return seqs_of([entry for entry in begun if entry.event.thread == request.branch])
 
 
 async def wait_for_earlier_questions(turn: Turn) -> bool:
@@ -232,9 +232,9 @@ def _is_earlier(turn: Turn, execution: str) -> bool:
 
 def _end_of_asking_branch(turn: Turn) -> InputsReceived | None:
     journal = turn.journal
-    wish = branch_question_of(journal, turn.execution.id)
-    assert wish
-    thread = wish.branch
+    request = branch_question_of(journal, turn.execution.id)
+    assert request
+    thread = request.branch
     while parent_of(thread):
         ends = journal.thread_entries(thread, CancelRequest, ThreadEnded)
         if ends:
@@ -266,17 +266,17 @@ async def answer_branch(turn: Turn, answer: Answer, execution: str = "") -> None
 
     No step, since any step that ends the asking execution may call it.
     """
-    wish = branch_question_of(turn.journal, execution or turn.execution.id)
-    if wish is None:
+    request = branch_question_of(turn.journal, execution or turn.execution.id)
+    if request is None:
         return
-    key = f"relayed:{wish.asks}"
+    key = f"relayed:{request.asks}"
     if turn.journal.get(key):
         return
     words = ""
     if answer.memories:
         words = answer.memories[-1].content
-    relayed = BranchAnswer(answers=wish.asks, value=answer.value, by=answer.by, text=words)
-    await turn.execution.append(relayed, key, thread=wish.branch)
+    relayed = BranchAnswer(answers=request.asks, value=answer.value, by=answer.by, text=words)
+    await turn.execution.append(relayed, key, thread=request.branch)
 
 
 SAY = "say"

@@ -482,7 +482,7 @@ class Turn:
         self.deps.to_delete.set()
 
     async def limit(self, limits: Limits | None = None) -> LimitReached | None:
-        """Return the bound that stands in the way of another call, and what a consent resets; None: no bound.
+        """Return the limit that forbids another call; None if there is none.
 
         `limits` hold besides the owner's. In a replay only what was recorded counts.
         """
