@@ -49,10 +49,53 @@ from daemon.prompts.chooser import (
 from daemon.prompts.elements import clean_name_text, fill_placeholders
 from daemon.prompts.prompt_catalogue import placeholder_names
 
+__all__ = [
+    "DONE",
+    "Action",
+    "ActionRefused",
+    "Chooser",
+    "ChooserPrompt",
+    "ChooserTexts",
+    "FinishRun",
+    "ISMResult",
+    "Interrupt",
+    "Invoke",
+    "PromptPart",
+    "RecurseFunction",
+    "RunContinuation",
+    "RunInterruption",
+    "StopReason",
+    "run_ism",
+]
+
+
+log = logging.getLogger(__name__)
+
+
 FORM = '[memory, process] or [memory, process, {"executeNow": True}]'
+
+
 AT_ONCE = ("executeNow", "execute_now")
 """Spellings of the option that lets a process go to work within this turn."""
+
+
 OPTIONS = (*AT_ONCE, "params")
+
+
+WORKING_MEMORY_NAMES = ("workingMemory", "working_memory")
+
+
+INTERNAL_MEMORY_NAMES = ("internalMemory", "internal_memory")
+
+
+MEMORY_NAMES = (*WORKING_MEMORY_NAMES, *INTERNAL_MEMORY_NAMES)
+
+
+REASKS = 3
+"""Most repetitions of a prompt after unreadable answers."""
+
+
+WORDING = ChooserTexts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,15 +200,6 @@ def _name_of_function(function: Callable[..., Any]) -> str:
     return name if name.isidentifier() else ""
 
 
-WORKING = ("workingMemory", "working_memory")
-
-
-INTERNAL = ("internalMemory", "internal_memory")
-
-
-KNOWN = (*WORKING, *INTERNAL)
-
-
 @dataclass(frozen=True, slots=True)
 class RunContinuation:
     """Return value of a handler whose run goes on; None keeps a memory. Awaiting it does nothing."""
@@ -180,6 +214,8 @@ class RunContinuation:
 
 @dataclass(frozen=True, slots=True)
 class FinalMemory:
+    """Working memory of a handler that ends the run with it."""
+
     memory: str
 
 
@@ -200,12 +236,13 @@ class RecurseFunction:
             given |= memories[0]
         else:
             given |= dict(zip(("workingMemory", "internalMemory"), memories, strict=False))
-        unknown = [str(name) for name in given if name not in KNOWN]
+        unknown = [str(name) for name in given if name not in MEMORY_NAMES]
         if unknown or len(memories) > 2:
             got = ", ".join(unknown) or f"{len(memories)} values"
             raise TypeError(f"recurse takes workingMemory and internalMemory, not {got}")
         self.asked = RunContinuation(
-            _working(_first(given, WORKING)), tuple(_internal(_first(given, INTERNAL)))
+            _working(_first(given, WORKING_MEMORY_NAMES)),
+            tuple(_internal(_first(given, INTERNAL_MEMORY_NAMES))),
         )
         return self.asked
 
@@ -248,9 +285,6 @@ def added_memory(before: str | WorkingMemory, now: str | WorkingMemory) -> tuple
     return new.strip(), False
 
 
-log = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True, slots=True)
 class Action:
     """Action for the model to choose. Raises ValueError for a reserved name.
@@ -277,6 +311,8 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class FinishRun:
+    """Return value of a handler that ends the run, perhaps with a response."""
+
     response: str | None = None
 
 
@@ -315,41 +351,43 @@ async def carry_out_action(
     try:
         arguments = _arguments(action, given, wording)
         places, names = _recursing(action.handler, recurse)
-        outcome = await await_result(action.handler(memory, lines, *places, **names, **arguments))
+        returned = await await_result(action.handler(memory, lines, *places, **names, **arguments))
         if places or names:
-            outcome = settle_outcome(outcome, recurse)
-        came = _came_of(outcome, action, memory)
+            returned = settle_outcome(returned, recurse)
+        outcome = _as_outcome(returned, action, memory)
     except (ActionRefused, EngineError):
         raise
     except Exception as error:
         if isinstance(error, ExceptionGroup) and error.subgroup(EngineError):
             raise
-        log.warning("the action %s raised %s", action.name, type(error).__name__, exc_info=True)
+        log.warning(
+            "The action %s raised %s; the chooser is told.", action.name, type(error).__name__, exc_info=True
+        )
         text = fill_placeholders(wording.raised, error=fence_result(describe_error(error, wording.label)))
-        came = ActionOutcome(note=text, ok=False)
-    lines += _new_lines(came, memory, lines)
-    told = lines[before:]
-    if came.note:
-        lines.append(f"{action.name}: {came.note}")
-        told.append(came.note)
-    note = "\n".join(line for line in told if line)
-    return replace(came, note=result_element(action.name, note or wording.quiet))
+        outcome = ActionOutcome(note=text, ok=False)
+    lines += _new_lines(outcome, memory, lines)
+    shown = lines[before:]
+    if outcome.note:
+        lines.append(f"{action.name}: {outcome.note}")
+        shown.append(outcome.note)
+    note = "\n".join(line for line in shown if line)
+    return replace(outcome, note=result_element(action.name, note or wording.quiet))
 
 
-def settle_outcome(outcome: object, recurse: RecurseFunction) -> object:
-    """Return the outcome of a handler with `recurse`; None without a call of `recurse` ends the run."""
-    if outcome is None:
+def settle_outcome(returned: object, recurse: RecurseFunction) -> object:
+    """Return what a handler with `recurse` returned; None without a call of `recurse` ends the run."""
+    if returned is None:
         return recurse.asked or FinishRun()
-    if isinstance(outcome, str):
-        return FinalMemory(outcome)
-    return outcome
+    if isinstance(returned, str):
+        return FinalMemory(returned)
+    return returned
 
 
-def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> ActionOutcome:
+def _as_outcome(returned: object, action: Action, memory: str | WorkingMemory) -> ActionOutcome:
     end: StopReason | None = None
     if action.terminal:
         end = "finished"
-    match outcome:
+    match returned:
         case None:
             return ActionOutcome(note="", end=end)
         case RunContinuation(working=working, internal=internal):
@@ -362,13 +400,13 @@ def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> Ac
             if not process:
                 return ActionOutcome(note=str(response or ""), end=end, response=response)
             to = ProcessReturn(
-                to=process_name(process), execute_now=outcome.execute_now, params=outcome.params
+                to=process_name(process), execute_now=returned.execute_now, params=returned.params
             )
             return ActionOutcome(note=str(response or ""), end="transition", response=response, next=to)
         case list() | tuple():
-            to = parse_process_return(outcome)
+            to = parse_process_return(returned)
             return ActionOutcome(note="", end="transition", next=to, memory=_memory(to.memory))
-    return ActionOutcome(note=str(outcome), end=end)
+    return ActionOutcome(note=str(returned), end=end)
 
 
 def _memory(given: object) -> str | WorkingMemory | None:
@@ -383,9 +421,9 @@ def _news(before: str | WorkingMemory, now: str | WorkingMemory | None) -> str:
     return added_memory(before, now)[0]
 
 
-def _new_lines(came: ActionOutcome, memory: str | WorkingMemory, lines: list[str]) -> list[str]:
-    found = [added_memory(memory, line)[0] for line in came.internal if line not in lines]
-    return [line for line in found if line and line != came.note]
+def _new_lines(outcome: ActionOutcome, memory: str | WorkingMemory, lines: list[str]) -> list[str]:
+    found = [added_memory(memory, line)[0] for line in outcome.internal if line not in lines]
+    return [line for line in found if line and line != outcome.note]
 
 
 def _recursing(
@@ -426,32 +464,6 @@ def _arguments(action: Action, given: object, wording: ChooserTexts) -> dict[str
         raise ActionRefused(
             fill_placeholders(wording.bad_arguments, error=fence_result(validation_fault(error, "args")))
         ) from None
-
-
-__all__ = [
-    "DONE",
-    "Action",
-    "ActionRefused",
-    "Chooser",
-    "ChooserPrompt",
-    "ChooserTexts",
-    "FinishRun",
-    "ISMResult",
-    "Interrupt",
-    "Invoke",
-    "PromptPart",
-    "RecurseFunction",
-    "RunContinuation",
-    "RunInterruption",
-    "StopReason",
-    "run_ism",
-]
-
-
-REASKS = 3
-
-
-WORDING = ChooserTexts()
 
 
 async def run_ism(
@@ -561,9 +573,9 @@ class _RunLoop:
         self.log.append(f"Loop {self.loops}: chose {choice.names} — {choice.why}")
         self.done += 1
         self.loops += 1
-        came = await self.carry_out_choice(choice)
-        notes = [one.note for one in came if one.note]
-        end = came[-1].end
+        outcomes = await self.carry_out_choice(choice)
+        notes = [one.note for one in outcomes if one.note]
+        end = outcomes[-1].end
         if end is None:
             match self.is_repeating(choice, notes):
                 case "nudge":
@@ -576,9 +588,9 @@ class _RunLoop:
 
     async def is_stopped(self) -> bool:
         """Return True after a stop; keep new context for the next prompt."""
-        came = await self.chooser.interrupt()
-        self.news += [part for part in came.parts if part.text]
-        return came.stopped
+        interruption = await self.chooser.interrupt()
+        self.news += [part for part in interruption.parts if part.text]
+        return interruption.stopped
 
     def append_to_prompt(self, text: str = "") -> None:
         if text:
@@ -626,25 +638,25 @@ class _RunLoop:
     async def carry_out_choice(self, choice: ActionChoice) -> list[ActionOutcome]:
         """Carry out the chosen actions in order, then DONE, until one ends the run."""
         once = choice.without_repeats()
-        came: list[ActionOutcome] = []
+        outcomes: list[ActionOutcome] = []
         for chosen in once[: self.most_actions]:
             one = await self.carry_out(chosen, alone=len(once) == 1)
-            came.append(one)
+            outcomes.append(one)
             if one.end:
-                return came
+                return outcomes
         left = [chosen.name for chosen in once[self.most_actions :]]
         if left:
-            came.append(
+            outcomes.append(
                 self.observe_refusal(
                     ", ".join(left), fill_placeholders(self.wording.too_many, most=self.most_actions)
                 )
             )
         for name in choice.repeated_names():
             note = fill_placeholders(self.wording.twice, name=clean_name_text(name))
-            came.append(ActionOutcome(note=note))
+            outcomes.append(ActionOutcome(note=note))
         if choice.ends_run:
-            came.append(await self.end_by_done(came))
-        return came
+            outcomes.append(await self.end_by_done(outcomes))
+        return outcomes
 
     async def carry_out(self, chosen: ChosenAction, *, alone: bool) -> ActionOutcome:
         overtaken = await self.is_overtaken(chosen.name)
@@ -652,15 +664,15 @@ class _RunLoop:
             return overtaken
         try:
             action = self.available_action(chosen.name, alone=alone)
-            came = await carry_out_action(action, chosen.args, self.memory, self.log, self.wording)
+            outcome = await carry_out_action(action, chosen.args, self.memory, self.log, self.wording)
         except ActionRefused as refused:
             return self.observe_refusal(chosen.name, str(refused))
-        if came.response is not None:
-            self.responses.append(came.response)
-        if came.memory is not None:
-            self.remember(came.memory)
-        self.next = came.next
-        return came
+        if outcome.response is not None:
+            self.responses.append(outcome.response)
+        if outcome.memory is not None:
+            self.remember(outcome.memory)
+        self.next = outcome.next
+        return outcome
 
     def remember(self, memory: str | WorkingMemory) -> None:
         """Keep the working memory that an action returned.

@@ -23,7 +23,7 @@ from daemon.model import Role
 from daemon.prompts.chooser import ISMResult
 from daemon.prompts.elements import escape_tags, parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
-from daemon.turn.model_calls import Came, Schema
+from daemon.turn.model_calls import MemoryAndCall, Schema
 from daemon.turn.questions import Question, ask, two_buttons
 from daemon.turn.turn import Turn
 
@@ -89,7 +89,7 @@ class RunContext(ActionContext, Protocol):
         role: Role,
         schema: Schema | None = None,
         ends: Sequence[str] = (),
-    ) -> Came:
+    ) -> MemoryAndCall:
         """Ask a cognitive step's question, waiting for outages; None without an answer."""
 
     def report_told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:

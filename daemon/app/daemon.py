@@ -58,6 +58,7 @@ from daemon.console.access import (
     read_or_make_token,
     read_token,
 )
+from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
 from daemon.console.routes import ConsoleSetup, ModelHealth, backend_as_json, mount_console, mount_overview
 from daemon.console.server import BODY, bind, connection_limit, serve_app, url_of_socket
@@ -84,7 +85,7 @@ from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
 from daemon.turn.input_policy import EXPERT_PROCESS
-from daemon.turn.model_calls import LiveCalls, watch_models
+from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
 from daemon.turn.recall import memory_of_call
 from daemon.turn.soul_program import SoulProgram, watch_long_waits

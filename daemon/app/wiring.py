@@ -28,6 +28,7 @@ from daemon.claude.client import ClaudeClient, Tried
 from daemon.claude.model_apis import ChatCompletions
 from daemon.claude.requests import RequestQueue
 from daemon.console.access import HEADER
+from daemon.console.live_calls import LiveCalls
 from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
 from daemon.inner_life.contexts import InnerLifeSetup
@@ -61,7 +62,6 @@ from daemon.turn.input_policy import (
     INITIAL_PROCESS,
     SELF_CALL_TEXT,
 )
-from daemon.turn.model_calls import LiveCalls
 from daemon.turn.prompt_files import PromptFiles
 from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker

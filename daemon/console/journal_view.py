@@ -25,11 +25,11 @@ from functools import partial
 from aiohttp import hdrs, web
 
 from daemon.console.entry_text import contains_all, entry_contains, entry_for_page, like_pattern, search_words
+from daemon.console.live_calls import LiveCalls
 from daemon.engine.event import Entry, Event, root_of
 from daemon.engine.journal.journal import BackgroundReader, Journal
 from daemon.engine.journal.reader import ALWAYS
 from daemon.kinds import PersonMessage, SpeechFinished, is_context
-from daemon.turn.model_calls import LiveCalls
 
 PATIENCE = 20.0
 """Seconds in which a client must accept data."""

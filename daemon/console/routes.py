@@ -28,6 +28,7 @@ from daemon.console.journal_view import (
     JsonResponses,
     PageRequest,
 )
+from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import PageOverview
 from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.engine.exceptions import JournalError
@@ -35,7 +36,6 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import ALWAYS
 from daemon.kinds import INNER, ConversationOpened, ModelCall
 from daemon.telemetry.metrics import Metrics, Samples
-from daemon.turn.model_calls import LiveCalls
 
 T = TypeVar("T")
 STATIC = Path(__file__).parent / "static"

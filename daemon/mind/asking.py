@@ -23,7 +23,6 @@ from daemon.kinds import (
     SpeechDropped,
     SpeechFinished,
     StopRequest,
-    moment_of,
 )
 from daemon.memory import FORM, Memory, WorkingMemory, working_memory
 from daemon.model import Hear, Role
@@ -44,23 +43,27 @@ from daemon.prompts.prompt_catalogue import (
     SYSTEM_TEXT,
 )
 from daemon.settings.limits import CONTINUE
-from daemon.turn.model_calls import Came, Schema, call_interruptibly, call_model, note_form_kept
+from daemon.turn.input_policy import was_said_before_stop
+from daemon.turn.model_calls import MemoryAndCall, Schema, call_interruptibly, call_model, note_form_kept
 from daemon.turn.questions import Answer, Question, ask, two_buttons, withdraw_questions
 from daemon.turn.recall import PipelineAnswer, recall_kept
 from daemon.turn.speech import Speech, say, start_speech, status_while
 from daemon.turn.turn import Turn
 
-NEXT = STEPS_BY_NAME["next_process"]
+NEXT_PROCESS = STEPS_BY_NAME["next_process"]
+
+
+FENCE = "```"
 
 
 def with_situation(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     mood = turn.prompt("prompts/mood", mood=turn.current_mood().name)
-    memory = with_time(turn, memory).with_region("person", _people(turn))
+    memory = with_time(turn, memory).with_region("person", _people_and_notes(turn))
     return memory.with_region("mood", mood)
 
 
 def call_instructions(turn: Turn, question: str) -> Sequence[str]:
-    return [question, *_who_is_there(turn), *answer_form(turn), turn.text(SYSTEM_TEXT)]
+    return [question, *_people_present(turn), *answer_form(turn), turn.text(SYSTEM_TEXT)]
 
 
 def answer_form(turn: Turn) -> Sequence[str]:
@@ -69,16 +72,16 @@ def answer_form(turn: Turn) -> Sequence[str]:
     return [turn.text(MADE_TEXTS[-1])]
 
 
-def _people(turn: Turn) -> str:
+def _people_and_notes(turn: Turn) -> str:
     """Describe the people present, as facts, never instructions."""
-    told = "\n".join(_who_is_there(turn))
+    told = "\n".join(_people_present(turn))
     for person, notes in turn.known_people:
         known = turn.prompt("prompts/known", person=clean_name_text(person), notes=escape_tags(notes))
         told += f"\n\n{known}"
     return told
 
 
-def _who_is_there(turn: Turn) -> Iterator[str]:
+def _people_present(turn: Turn) -> Iterator[str]:
     came = [entry.event for entry in turn.answers if isinstance(entry.event, ReminderFired)]
     reminded = came if turn.has_text(REMINDED_TEXT) else []
     spoke = [entry.event for entry in turn.answers if entry.event not in reminded]
@@ -120,7 +123,7 @@ def limit_that_refused(call: Entry[ModelCall]) -> LimitReached:
 async def ask_owner_to_continue(turn: Turn, limited: LimitReached) -> Answer:
     owners = turn.deciders
     question = Question(
-        text=_told(turn, limited, "limit", owner=f"<@{owners[0]}>"),
+        text=_limit_sentence(turn, limited, "limit", owner=f"<@{owners[0]}>"),
         to=owners,
         owners=owners,
         choices=two_buttons(turn.text(LABELS_TEXT), CONTINUE, "stop"),
@@ -129,14 +132,14 @@ async def ask_owner_to_continue(turn: Turn, limited: LimitReached) -> Answer:
     return await ask(turn, "limit-reached", question)
 
 
-def _told(turn: Turn, limited: LimitReached, sentence: str, **words: str) -> str:
+def _limit_sentence(turn: Turn, limited: LimitReached, sentence: str, **words: str) -> str:
     if limited.resets == "day":
         return turn.prompt("prompts/sentences/over_budget")
     bound = parse_labels(turn.text(LABELS_TEXT)).get(limited.bound, limited.bound)
     return turn.prompt(f"prompts/sentences/{sentence}", bound=bound, **words)
 
 
-async def _first(turn: Turn, limited: LimitReached) -> bool:
+async def _is_first_report(turn: Turn, limited: LimitReached) -> bool:
     day = int(turn.began_at // 86_400)
     return await turn.claim(f"limit:{turn.thread}:{limit_key(limited)}:{day}")
 
@@ -154,10 +157,10 @@ async def stop_at_limit(
     """
     if not turn.must_answer:
         return memory, False
-    if turn.deciders and not limited.final and await _first(turn, limited):
+    if turn.deciders and not limited.final and await _is_first_report(turn, limited):
         answered = await ask_owner_to_continue(turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
-    spoken = await say(turn, _told(turn, limited, "limit_for_good"))
+    spoken = await say(turn, _limit_sentence(turn, limited, "limit_for_good"))
     return memory.with_memory(*recall_kept(spoken, turn.tag_suffix)), False
 
 
@@ -174,6 +177,8 @@ def note_kept_form(turn: Turn, role: Role, first: PipelineAnswer, last: Pipeline
 
 
 class AnswerReader(Protocol):
+    """Reader of a streamed answer: its spoken words so far."""
+
     def feed(self, delta: str) -> None: ...
 
     @property
@@ -196,6 +201,8 @@ class ModelQuestion:
 
 
 class StreamedQuestion:
+    """A question to a model whose answer is said while it is streamed."""
+
     def __init__(self, turn: Turn, memory: WorkingMemory) -> None:
         self._turn = turn
         self.memory = memory
@@ -253,10 +260,7 @@ class StreamedQuestion:
         return hear
 
 
-FENCE = "```"
-
-
-Ask = Callable[[str, WorkingMemory, str, Role, Schema | None, Sequence[str]], Awaitable[Came]]
+Ask = Callable[[str, WorkingMemory, str, Role, Schema | None, Sequence[str]], Awaitable[MemoryAndCall]]
 """Function that takes name, memory, question, role, schema and stop sequences."""
 
 
@@ -268,7 +272,7 @@ async def ask_for_person(
     role: Role,
     schema: Schema | None = None,
     ends: Sequence[str] = (),
-) -> Came:
+) -> MemoryAndCall:
     """Ask for a waiting person; without an answer, the person has been told why.
 
     Waits for outages, passes refusals to the fallback model, and asks owners at limits.
@@ -307,10 +311,10 @@ def ask_in_background(turn: Turn, *, whole: bool = True) -> Ask:
 
     If `whole`, an answer that was cut does not count.
     """
-    return partial(_quietly, turn, whole)
+    return partial(_ask_once, turn, whole)
 
 
-async def _quietly(
+async def _ask_once(
     turn: Turn,
     whole: bool,
     name: str,
@@ -319,7 +323,7 @@ async def _quietly(
     role: Role,
     schema: Schema | None = None,
     ends: Sequence[str] = (),
-) -> Came:
+) -> MemoryAndCall:
     if await turn.limit():
         return memory, None
     seen = memory.with_region("instruction", question)
@@ -364,10 +368,7 @@ def messages_stopped(
 def _is_ended(said: Entry[PersonMessage], stops: Sequence[Entry[StopRequest]]) -> bool:
     if not isinstance(said.event, IncomingMessage) or said.event.command:
         return False
-    for stop in stops:
-        if stop.event.user == said.event.user and moment_of(stop.event.ts) > moment_of(said.event.ts):
-            return True
-    return False
+    return any(stop.event.user == said.event.user and was_said_before_stop(said, stop) for stop in stops)
 
 
 async def apologize(turn: Turn, memory: WorkingMemory) -> WorkingMemory:

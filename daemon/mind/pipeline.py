@@ -21,7 +21,7 @@ from daemon.engine.kinds import StepResult
 from daemon.kinds import BackgroundTask, LimitReached, ModelCall, MoodChanged, ReminderFired
 from daemon.memory import CORE, FORM, Memory, WorkingMemory, working_memory
 from daemon.mind.asking import (
-    NEXT,
+    NEXT_PROCESS,
     ModelQuestion,
     StreamedQuestion,
     answer_form,
@@ -87,8 +87,10 @@ def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str)
     tags = SectionTags(suffix=turn.tag_suffix)
     asked = {"tags": " ".join(tags.opening(step.tag) for step in steps), "allowed": "", "sections": ""}
     wanted = placeholder_names(turn.text(frame))
-    if NEXT in steps and "allowed" in wanted:
-        allowed = turn.prompt(ALLOWED_TEXT, tag=tags.name(NEXT.tag), processes=", ".join(turn.processes))
+    if NEXT_PROCESS in steps and "allowed" in wanted:
+        allowed = turn.prompt(
+            ALLOWED_TEXT, tag=tags.name(NEXT_PROCESS.tag), processes=", ".join(turn.processes)
+        )
         asked["allowed"] = f" {allowed}"
     if "sections" in wanted:
         mood = turn.current_mood()
@@ -111,25 +113,25 @@ def speakers(turn: Turn) -> dict[str, str]:
     return people
 
 
-SYSTEM = "prompts/plain_mode/system"
+PLAIN_SYSTEM_TEXT = "prompts/plain_mode/system"
 
 
-NOTE = "prompts/plain_mode/note"
+PLAIN_NOTE_TEXT = "prompts/plain_mode/note"
 
 
-KNOWN = "prompts/plain_mode/known"
+PLAIN_KNOWN_TEXT = "prompts/plain_mode/known"
 
 
-AGAIN = "prompts/plain_mode/again"
+PLAIN_AGAIN_TEXT = "prompts/plain_mode/again"
 
 
-WORDS = "prompts/plain_mode/words"
+PROCESS_WORDS_TEXT = "prompts/plain_mode/words"
 
 
 NO_TIME = {"weekday": "", "date": "", "time": ""}
 
 
-LONGEST_CHARACTER = 600
+MOST_SOUL_CHARACTERS = 600
 """Most characters of soul.md for a small model, in whole paragraphs."""
 
 
@@ -168,19 +170,19 @@ async def ask_in_plain_mode(
     turn: Turn, memory: WorkingMemory, role: Role, guidance: str, notes: str
 ) -> PlainReply:
     """Ask for dialogue alone, again if the answer cannot be used."""
-    seen = await _prompt(turn, memory)
+    seen = await _plain_prompt(turn, memory)
     asking = StreamedQuestion(turn, seen)
-    note = _note(turn, guidance, notes, **_facts(turn))
+    note = _plain_note(turn, guidance, notes, **_known_facts(turn))
     rules = [
-        turn.prompt(SYSTEM, character="", **NO_TIME),
-        turn.prompt(AGAIN),
+        turn.prompt(PLAIN_SYSTEM_TEXT, character="", **NO_TIME),
+        turn.prompt(PLAIN_AGAIN_TEXT),
         guidance,
-        _note(turn),
+        _plain_note(turn),
     ]
     rules += answer_form(turn)
     check = partial(check_plain_answer, turn, seen, rules)
     said = [one.content for one in as_plain_turns(seen).conversation if one.role == "assistant"]
-    answer = first = check(await asking.ask(_question(role, note), None), said)
+    answer = first = check(await asking.ask(_plain_question(role, note), None), said)
     if (
         answer.speakable_dialogue is None
         and answer.outcome not in ("over-budget", "cancelled")
@@ -188,24 +190,24 @@ async def ask_in_plain_mode(
     ):
         if answer.outcome == "refused":
             role = "fallback"
-        again = turn.prompt(AGAIN)
+        again = turn.prompt(PLAIN_AGAIN_TEXT)
         memory = memory.with_memory(*asking.memory.heard_since(seen))
-        asking.memory = seen = _newest_alone(turn, asking.memory)
-        answer = check(await asking.ask(_question(role, f"{note}\n{again}".strip()), None))
+        asking.memory = seen = _without_earlier(turn, asking.memory)
+        answer = check(await asking.ask(_plain_question(role, f"{note}\n{again}".strip()), None))
     note_kept_form(turn, role, first, answer)
     memory = memory.with_memory(*asking.memory.heard_since(seen))
     return PlainReply(memory=memory, speech=asking.speech, answer=answer)
 
 
-def _question(role: Role, note: str) -> ModelQuestion:
+def _plain_question(role: Role, note: str) -> ModelQuestion:
     return ModelQuestion(name=PLAIN_CALL, instruction=note, role=role)
 
 
 def process_led_to(turn: Turn) -> str:
     """Return the process to which an owner's word in the newest message leads; else an empty text."""
-    said = " ".join(_newest(turn).casefold().split())
-    for process, words in parse_process_words(turn.text(WORDS)).items():
-        if process in turn.processes and any(_stands_in(word, said) for word in words):
+    said = " ".join(_newest_words(turn).casefold().split())
+    for process, words in parse_process_words(turn.text(PROCESS_WORDS_TEXT)).items():
+        if process in turn.processes and any(_contains_word(word, said) for word in words):
             return process
     return ""
 
@@ -216,19 +218,19 @@ def is_answer_due(turn: Turn, memory: WorkingMemory) -> bool:
         return True
     people = {one.name for one in memory.conversation if one.role == "user" and one.name}
     name = soul_name_in(turn.text(SOUL_TEXT))
-    return len(people) < 2 or _stands_in(name.casefold(), _newest(turn).casefold())
+    return len(people) < 2 or _contains_word(name.casefold(), _newest_words(turn).casefold())
 
 
-def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+def _without_earlier(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     asked = {entry.seq for entry in turn.answers}
     earlier = [one for one in memory.conversation if one.seq not in asked and (one.seq or 0) < turn.began_seq]
     rest = [one for one in memory.memories if one not in earlier]
     return working_memory(rest).with_beginning(f"{soul_name_in(turn.text(SOUL_TEXT))}:")
 
 
-async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    text = turn.prompt(SYSTEM, character=_character(turn), **time_placeholders(turn))
-    core = await turn.record_text(SYSTEM, text)
+async def _plain_prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    text = turn.prompt(PLAIN_SYSTEM_TEXT, character=_character(turn), **time_placeholders(turn))
+    core = await turn.record_text(PLAIN_SYSTEM_TEXT, text)
     rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
     return working_memory([core, *rest])
 
@@ -236,22 +238,24 @@ async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 def _character(turn: Turn) -> str:
     told = ""
     for paragraph in re.split(r"\n\s*\n", turn.text(SOUL_TEXT).strip()):
-        if told and len(told) + len(paragraph) > LONGEST_CHARACTER:
+        if told and len(told) + len(paragraph) > MOST_SOUL_CHARACTERS:
             break
         told += f"\n\n{paragraph}"
     return re.sub(r"\n\s*#[^\n]*\Z", "", told.strip())
 
 
-def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
+def _plain_note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
     known = {**NO_TIME, "known": "", **facts}
     names = names_in_words(entry.event.name for entry in turn.answers)
-    note = turn.prompt(NOTE, names=names, place=turn.place, guidance=guidance, **known)
+    note = turn.prompt(PLAIN_NOTE_TEXT, names=names, place=turn.place, guidance=guidance, **known)
     return f"{notes}\n\n{note}".strip()
 
 
-def _facts(turn: Turn) -> dict[str, str]:
+def _known_facts(turn: Turn) -> dict[str, str]:
     known = [
-        turn.prompt(KNOWN, person=clean_name_text(person), notes=" ".join(escape_tags(told).split()))
+        turn.prompt(
+            PLAIN_KNOWN_TEXT, person=clean_name_text(person), notes=" ".join(escape_tags(told).split())
+        )
         for person, told in turn.known_people
     ]
     return {**time_placeholders(turn), "known": " ".join(known)}
@@ -273,7 +277,7 @@ def check_plain_answer(
     around = AnswerSurroundings(
         name=soul_name_in(turn.text(SOUL_TEXT)),
         people=[*dict.fromkeys(names)],
-        asked=_newest(turn),
+        asked=_newest_words(turn),
         said=said,
         moods=parse_moods(turn.text(MOODS_TEXT)),
     )
@@ -286,45 +290,45 @@ def check_plain_answer(
     return PlainAnswer(call, words)
 
 
-def _newest(turn: Turn) -> str:
+def _newest_words(turn: Turn) -> str:
     said: list[str] = []
     for entry in turn.answers:
         said += [entry.event.text, *(f"[file: {file.name}]" for file in entry.event.files)]
     return "\n".join(said)
 
 
-def _stands_in(word: str, text: str) -> bool:
+def _contains_word(word: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 LEARNING, SUMMARIZING = "learns_about_the_person", "summarizes_conversation"
 
 
-LONG = 80_000
+SUMMARY_LENGTH = 80_000
 """Characters beyond which a conversation is summarized."""
 
 
-WHOLE = 20_000
+UNSUMMARIZED_LENGTH = 20_000
 """Characters of the newest exchanges, roughly, that are not summarized."""
 
 
-DM_LONG, DM_WHOLE = 24_000, 12_000
+DM_SUMMARY_LENGTH, DM_UNSUMMARIZED_LENGTH = 24_000, 12_000
 """Both lengths for DMs, with whose history conversations begin."""
 
 
-STEP = 5_000
+GROWTH_STEP = 5_000
 """Most characters of growth before a failed summary is tried again."""
 
 
-STEPS = 16
-"""Divisor of the length; growth by that part is enough if it is less than STEP."""
+GROWTH_DIVISOR = 16
+"""Divisor of the length; growth by that part is enough if it is less than GROWTH_STEP."""
 
 
-FILLED = 1.2
+SUMMARY_CHARACTERS_PER_TOKEN = 1.2
 """Characters per token of the window that lead to a summary; prompts and answer need the rest."""
 
 
-FEW = 3
+NEWEST_EXCHANGES = 3
 """Number of newest exchanges that are never summarized."""
 
 
@@ -334,10 +338,12 @@ async def schedule_background_tasks(turn: Turn, memory: WorkingMemory, learned: 
         for person, name in speakers(turn).items():
             about = {"person": person, "name": name}
             await send_to_self(turn, "learn", BackgroundTask(process=LEARNING, params=about))
-    last = summary_due_until(memory.conversation, *_lengths(turn, LONG, WHOLE))
+    last = summary_due_until(memory.conversation, *_lengths(turn, SUMMARY_LENGTH, UNSUMMARIZED_LENGTH))
     if last and await turn.claim(f"summed-up:{last}"):
         await send_to_self(turn, "sum-up", BackgroundTask(process=SUMMARIZING, params={"last": last}))
-    last = summary_due_until(turn.dm_to_summarize(), *_lengths(turn, DM_LONG, DM_WHOLE))
+    last = summary_due_until(
+        turn.dm_to_summarize(), *_lengths(turn, DM_SUMMARY_LENGTH, DM_UNSUMMARIZED_LENGTH)
+    )
     if last and await turn.claim(f"dm-summed-up:{last}"):
         await send_to_self(
             turn, "sum-up-dm", BackgroundTask(process=SUMMARIZING, params={"last": last, "dm": True})
@@ -345,13 +351,15 @@ async def schedule_background_tasks(turn: Turn, memory: WorkingMemory, learned: 
 
 
 def _lengths(turn: Turn, long: int, whole: int) -> tuple[int, int]:
-    most = int(window_tokens(turn) * FILLED)
+    most = int(window_tokens(turn) * SUMMARY_CHARACTERS_PER_TOKEN)
     if most >= long:
         return long, whole
     return most, whole * most // long
 
 
-def summary_due_until(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE) -> int:
+def summary_due_until(
+    conversation: Sequence[Memory], long: int = SUMMARY_LENGTH, whole: int = UNSUMMARIZED_LENGTH
+) -> int:
     """Return the seq up to which a summary is due, at an exchange's end; 0 if none is.
 
     It changes only after growth by a step.
@@ -365,10 +373,10 @@ def summary_due_until(conversation: Sequence[Memory], long: int = LONG, whole: i
     size = sum(len(memory.content) for memory in conversation)
     if size <= long:
         return 0
-    step = min(STEP, max(long // STEPS, 1))
+    step = min(GROWTH_STEP, max(long // GROWTH_DIVISOR, 1))
     most = (size - whole) // step * step
     last = 0
-    for upto, seq in ends[: 1 - FEW]:
+    for upto, seq in ends[: 1 - NEWEST_EXCHANGES]:
         if upto <= most:
             last = seq
     return last
@@ -418,10 +426,12 @@ async def converse(
         if limited is None:
             owned = bounded and bool(turn.deciders)
             if await uses_plain_mode(turn, role):
-                said = await _in_plain_words(turn, steps, guidance, heard, notes, role, revise, owned=owned)
+                said = await _answer_in_plain_mode(
+                    turn, steps, guidance, heard, notes, role, revise, owned=owned
+                )
             else:
                 seen = with_situation(turn, heard).with_region("findings", notes)
-                said = await _answered(turn, steps, guidance, seen, role, revise, owned=owned)
+                said = await _answer_in_sections(turn, steps, guidance, seen, role, revise, owned=owned)
             if isinstance(said, PipelineResult):
                 return said
             limited = said
@@ -430,7 +440,7 @@ async def converse(
             return PipelineResult(memory=heard, values={})
 
 
-async def _answered(
+async def _answer_in_sections(
     turn: Turn,
     steps: Sequence[str],
     guidance: str,
@@ -444,17 +454,17 @@ async def _answered(
     asking = _PipelineQuestions(turn, memory, guidance, revise)
     async with status_while(turn, turn.current_mood().status):
         answer = first = await asking.ask(chosen, role)
-        if not _will_do(turn, answer):
+        if not _is_sufficient(turn, answer):
             if answer.outcome == "refused":
                 role = "fallback"
             answer = await asking.ask([DIALOGUE], role, private=False)
         note_kept_form(turn, role, first, answer)
         heard = asking.private.text_before_run(answer.received_dialogue).rstrip()
         memory, speech = asking.listening.memory, asking.listening.speech
-        return await _concluded(turn, memory, speech, answer, heard, revise, owned=owned)
+        return await _finish_answer(turn, memory, speech, answer, heard, revise, owned=owned)
 
 
-async def _in_plain_words(
+async def _answer_in_plain_mode(
     turn: Turn,
     steps: Sequence[str],
     guidance: str,
@@ -476,10 +486,10 @@ async def _in_plain_words(
         return PipelineResult(memory=memory, values={"next_process": to}, text="")
     async with status_while(turn, turn.current_mood().status):
         reply = await ask_in_plain_mode(turn, memory, role, guidance, notes)
-        return await _concluded(turn, reply.memory, reply.speech, reply.answer, "", revise, owned=owned)
+        return await _finish_answer(turn, reply.memory, reply.speech, reply.answer, "", revise, owned=owned)
 
 
-async def _concluded(
+async def _finish_answer(
     turn: Turn,
     memory: WorkingMemory,
     speech: Speech,
@@ -548,7 +558,7 @@ class _PipelineQuestions:
             report_odd_answer(self._turn, answer.call.event.model, "private")
         elif answer.continues_after_end:
             report_odd_answer(self._turn, answer.call.event.model, "endless")
-        elif answer.outcome == "ok" and not _will_do(self._turn, answer):
+        elif answer.outcome == "ok" and not _is_sufficient(self._turn, answer):
             report_odd_answer(self._turn, answer.call.event.model, "unspoken")
 
 
@@ -562,12 +572,12 @@ class _DialogueReader:
         self._watches = [HiddenWordsGuard(words) for words in hidden]
         self._last = last
         self._sections = SpeechGate(SECTION_NAMES, PRIVATE_TAGS, tags)
-        self._goes_on = False
+        self._continues = False
 
     def feed(self, delta: str) -> None:
         heard = self._sections
         if heard.has_begun(SAY_TAG) and heard.has_ended(self._last) and not delta.isspace():
-            self._goes_on = True
+            self._continues = True
         heard.feed(delta)
 
     @property
@@ -581,7 +591,7 @@ class _DialogueReader:
     def is_complete(self) -> bool:
         """True if the answer goes on after its end, begins again, or reveals private words."""
         begins_again = self._sections.has_begun(SAY_TAG) and self._sections.repeats
-        return self._goes_on or begins_again or any(watch.found for watch in self._watches)
+        return self._continues or begins_again or any(watch.found for watch in self._watches)
 
 
 async def _revised(turn: Turn, answer: PipelineAnswer, revise: Revise | None) -> str:
@@ -597,17 +607,17 @@ async def _revised(turn: Turn, answer: PipelineAnswer, revise: Revise | None) ->
     return str(came.event.value)
 
 
-def _will_do(turn: Turn, answer: PipelineAnswer) -> bool:
+def _is_sufficient(turn: Turn, answer: PipelineAnswer) -> bool:
     if answer.outcome in ("over-budget", "cancelled") or answer.too_long or answer.speakable_dialogue:
         return True
     return answer.speakable_dialogue is not None and answer.outcome == "ok" and _may_be_silent(turn, answer)
 
 
 def _may_be_silent(turn: Turn, answer: PipelineAnswer) -> bool:
-    return not turn.must_answer or _goes_on(turn, answer)
+    return not turn.must_answer or _changes_process_now(turn, answer)
 
 
-def _goes_on(turn: Turn, answer: PipelineAnswer) -> bool:
+def _changes_process_now(turn: Turn, answer: PipelineAnswer) -> bool:
     return answer.values.get("next_process") in turn.immediate_processes
 
 
@@ -615,11 +625,11 @@ async def _conclude(
     turn: Turn, memory: WorkingMemory, speech: Speech, answer: PipelineAnswer, said: str
 ) -> PipelineResult:
     words = said
-    if not _goes_on(turn, answer):
-        words = _worded(turn, answer, said)
+    if not _changes_process_now(turn, answer):
+        words = _words_to_say(turn, answer, said)
     if answer.outcome == "over-budget":
         memory = memory.with_memory(*recall_kept(await speech.leave_as_is("", answer.call) or ()))
-    spoken = await speech.finish(words, answers=not _goes_on(turn, answer))
+    spoken = await speech.finish(words, answers=not _changes_process_now(turn, answer))
     usable = answer.is_usable and (bool(said) or _may_be_silent(turn, answer))
     if answer.outcome == "refused":
         memory = without_refused_question(turn, memory)
@@ -631,12 +641,12 @@ async def _conclude(
         memory = memory.with_memory(*recall_kept(posted_receipts(spoken), turn.tag_suffix))
     if not usable:
         return PipelineResult(memory=memory, values={})
-    await _feel(turn, answer.values.get("emotional_state", ""))
+    await _change_mood(turn, answer.values.get("emotional_state", ""))
     await schedule_background_tasks(turn, memory, learned=answer.values.get("learned", ""))
     return PipelineResult(memory=memory, values=answer.values, text=said)
 
 
-async def _feel(turn: Turn, felt: str) -> None:
+async def _change_mood(turn: Turn, felt: str) -> None:
     for name in parse_moods(turn.text(MOODS_TEXT)):
         if name.casefold() == felt.casefold():
             if name != turn.current_mood().name:
@@ -645,7 +655,7 @@ async def _feel(turn: Turn, felt: str) -> None:
             return
 
 
-def _worded(turn: Turn, answer: PipelineAnswer, said: str) -> str:
+def _words_to_say(turn: Turn, answer: PipelineAnswer, said: str) -> str:
     if said and answer.is_unfinished:
         return with_cut_note(turn, said)
     if said or not (turn.must_answer or answer.repeats_private_words):

@@ -38,7 +38,7 @@ from daemon.prompts.chooser import (
 from daemon.prompts.elements import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, SectionTags
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, Playbook, parse_playbook
 from daemon.settings.limits import CONTINUE
-from daemon.turn.model_calls import Came, Schema, call_interruptibly
+from daemon.turn.model_calls import MemoryAndCall, Schema, call_interruptibly
 from daemon.turn.questions import withdraw_questions
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import show_status
@@ -192,7 +192,7 @@ class PlaybookRun(BaseActionContext, Chooser):
         role: Role,
         schema: Schema | None = None,
         ends: Sequence[str] = (),
-    ) -> Came:
+    ) -> MemoryAndCall:
         """Ask a cognitive step's question, with the findings, within the run's limits."""
         seen = with_situation(self.turn, memory).with_region("findings", self.notes)
         seen = seen.with_region("instruction", question)

@@ -25,16 +25,16 @@ PATIENCE = 86_400.0
 
 async def asking_leave(turn: Turn) -> WorkingMemory:
     """Ask an owner whether a message of the inner life may be said."""
-    wanted = unprompted_message(turn)
-    assert wanted is not None
-    text = spoken_text(wanted.text)
+    message = unprompted_message(turn)
+    assert message is not None
+    text = spoken_text(message.text)
     if not (text and turn.deciders):
         await report_unprompted_outcome(turn, "refused")
         return turn.memory
-    answer = await ask(turn, "leave", _question(turn, wanted, text))
+    answer = await ask(turn, "leave", _question(turn, message, text))
     if answer.value == "approve":
-        agreed = replace(wanted, text=text, leave=False)
-        if not await turn.send("agreed", wanted.to, agreed):
+        agreed = replace(message, text=text, leave=False)
+        if not await turn.send("agreed", message.to, agreed):
             await report_unprompted_outcome(turn, "refused")
     elif answer.by:
         await report_unprompted_outcome(turn, "declined")
@@ -43,8 +43,8 @@ async def asking_leave(turn: Turn) -> WorkingMemory:
     return turn.memory.with_memory(*answer.memories)
 
 
-def _question(turn: Turn, wanted: UnpromptedMessage, text: str) -> Question:
-    owners, place = turn.deciders, clean_name_text(wanted.place)
+def _question(turn: Turn, message: UnpromptedMessage, text: str) -> Question:
+    owners, place = turn.deciders, clean_name_text(message.place)
     asked = turn.prompt(LEAVE, owner=f"<@{owners[0]}>", place=place, text=as_quotation(text))
     return Question(
         text=asked,

@@ -27,13 +27,13 @@ from daemon.settings.limits import CONTINUE
 from daemon.turn.input_policy import DEEP_READING_PROCESS
 from daemon.turn.questions import withdraw_questions
 
-THEN = "conversation"
+NEXT_PROCESS = "conversation"
 
 
 COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
 
 
-BOUNDS = frozenset({"iterations", "calls", "money", "time"})
+LIFTABLE_LIMITS = frozenset({"iterations", "calls", "money", "time"})
 """Limits that an owner may lift."""
 
 
@@ -57,24 +57,24 @@ async def read_and_tell(
     turn: Turn, shelf: SourceProvider | None = None, library: Library | None = None
 ) -> WorkingMemory | Transition:
     """Read documents, and tell what was found."""
-    memory, wish = await extract(
+    memory, wanted = await extract(
         turn, turn.memory, ReadDeeplyArguments, turn.prompt("prompts/reading/wanted")
     )
-    if wish is None or shelf is None:
-        return Transition(to=THEN, memory=memory)
-    run = InterruptibleContext(turn, memory, wish.question)
-    reading = DocumentReading(shelf, run, wish, library)
+    if wanted is None or shelf is None:
+        return Transition(to=NEXT_PROCESS, memory=memory)
+    run = InterruptibleContext(turn, memory, wanted.question)
+    reading = DocumentReading(shelf, run, wanted, library)
     so_far = ""
     while True:
         run.show_status("ReadDeeply")
         read = await reading.read(so_far)
         if run.stopped or read.ended.reason == "stopped":
             await withdraw_questions(turn)
-            return Transition(to=THEN, memory=await confirm_stop(turn, run.memory))
+            return Transition(to=NEXT_PROCESS, memory=await confirm_stop(turn, run.memory))
         if _is_told(run, read):
             await _tell(run, reading, read)
         if not await _goes_on(run, read):
-            return Transition(to=THEN, memory=run.memory)
+            return Transition(to=NEXT_PROCESS, memory=run.memory)
         so_far = run.prompt("prompts/reading/so_far", found=escape_tags(read.text))
 
 
@@ -101,7 +101,7 @@ def _is_told(run: InterruptibleContext, read: ReadingReport) -> bool:
 
 
 async def _goes_on(run: InterruptibleContext, read: ReadingReport) -> bool:
-    if run.stopped or read.ended.reason not in BOUNDS or not run.turn.deciders:
+    if run.stopped or read.ended.reason not in LIFTABLE_LIMITS or not run.turn.deciders:
         return False
     limited = await run.turn.limit()
     if limited is None:
@@ -121,7 +121,7 @@ PROCESS = MentalProcess(
     when="they want something read that is too long to see at once: a file that they shared, all of a long"
     " thread, or the history of this channel; then tell them in <say> only, in a few words, that you"
     " are reading it.",
-    leads_to=(THEN,),
+    leads_to=(NEXT_PROCESS,),
     texts={
         "prompts/reading/wanted": Placeholders(),
         "prompts/reading/conclude": Placeholders({"name"}),

@@ -53,7 +53,7 @@ from daemon.turn.plan_card import open_plan_steps, plans_so_far, show_plan
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import Speech
 
-THEN = "conversation"
+NEXT_PROCESS = "conversation"
 
 
 SELF_CALLS: Mapping[str, int] = {"high": 30, "medium": 10, "low": 3, "none": 0}
@@ -63,34 +63,34 @@ SELF_CALLS: Mapping[str, int] = {"high": 30, "medium": 10, "low": 3, "none": 0}
 NO_ACTIONS = ActionRegistry(())
 
 
-IN_THREAD = "prompts/open/thread"
+THREAD_TEXT = "prompts/open/thread"
 """Text that tells the thread's id; older executions lack it."""
 
 
-BRANCH = "prompts/open/branch"
+BRANCH_TEXT = "prompts/open/branch"
 """Text that tells a branch its role; older executions lack it."""
 
 
-TAGS = "prompts/open/tags"
+TAGS_TEXT = "prompts/open/tags"
 """Text that explains the tags; older executions lack it."""
 
 
-FEW = 3
+WARNED_SELF_CALLS = 3
 """Remaining self-calls at which the soul is warned."""
 
 
 MOST_STEPS = 50
 
 
-IN_A_ROW = 3
+MOST_UNREADABLE = 3
 """Unreadable answers in a row after which only a final answer is asked for."""
 
 
-REMARKED = frozenset({"repeated", "empty"})
+REPEATED_REMARKS = frozenset({"repeated", "empty"})
 """Remarks that, if repeated, lead to a request for the final answer alone."""
 
 
-ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
+ALONE_REMARKS = frozenset({"alone", "capped", "not-allowed", "three-times"})
 """Remarks that lead to a request for the final answer alone."""
 
 
@@ -118,11 +118,11 @@ class _DeliberationTurn:
         self._slug = tag_slug(soul_name_in(turn.text(SOUL_TEXT)))
         self._final_tag = f"{self._slug}-response"
         self._words = parse_labels(turn.text("prompts/open/words"))
-        self._came = [entry.event for entry in of_kind(InternalMessage, turn.internal_inputs)]
-        self._codes = {event.code for event in self._came}
+        self._internal_messages = [entry.event for entry in of_kind(InternalMessage, turn.internal_inputs)]
+        self._codes = {event.code for event in self._internal_messages}
         self._left = SELF_CALLS[capacity] - count_self_calls(turn)
         self._is_branch = bool(self._branches.parent)
-        self._alone = bool(ALONE & self._codes)
+        self._alone = bool(ALONE_REMARKS & self._codes)
 
     async def live(self) -> WorkingMemory | Transition:
         first = self._first_action()
@@ -134,25 +134,25 @@ class _DeliberationTurn:
             memory = memory.with_memory(entry_as_memory(warning))
         limited = await self._turn.limit()
         if limited:
-            if not await self._meets_first(limited):
+            if not await self._is_first_to_meet(limited):
                 return memory
             memory, on = await self._at_bound(memory, limited)
             if not on:
-                return await self._given_up(memory)
+                return await self._give_up(memory)
         thought, speech = await self._think(memory)
         if thought.call.event.outcome == "cancelled":
             memory = await handle_stop(self._turn, thought.memory, speech, thought.call, thought.final)
             if self._is_branch:
                 return memory  # the next turn handles the stop
-            return Transition(to=THEN, memory=memory)
+            return Transition(to=NEXT_PROCESS, memory=memory)
         if not thought.is_usable:
-            return await self._wordless(thought, speech)
+            return await self._handle_unusable(thought, speech)
         return await self._follow(thought, speech)
 
     def _first_action(self) -> Payload | None:
-        if not self._is_branch or len(self._came) != 1:
+        if not self._is_branch or len(self._internal_messages) != 1:
             return None
-        [begun_with] = self._came
+        [begun_with] = self._internal_messages
         if len(self._turn.memory.conversation) > 1 or begun_with.sender != self._branches.parent:
             return None
         parsed = parse_payloads(begun_with.text, slug=self._slug, actions=self._actions)
@@ -164,20 +164,20 @@ class _DeliberationTurn:
         return first
 
     async def _begin_with(self, action: Payload) -> WorkingMemory:
-        deeds = self._deeds(self._turn.memory)
-        await deeds.carry_out([action])
-        return deeds.memory
+        executor = self._executor(self._turn.memory)
+        await executor.carry_out([action])
+        return executor.memory
 
-    def _deeds(self, memory: WorkingMemory) -> PayloadExecutor:
+    def _executor(self, memory: WorkingMemory) -> PayloadExecutor:
         return PayloadExecutor(self._turn, memory, self._definitions, self._words, self._explanations())
 
     def _explanations(self) -> Mapping[str, str]:
         found: dict[str, str] = {}
-        if self._turn.has_text(TAGS):
-            found |= split_by_headings(self._turn.text(TAGS))
+        if self._turn.has_text(TAGS_TEXT):
+            found |= split_by_headings(self._turn.text(TAGS_TEXT))
         return found | {one.name: _described([one]) for one in self._definitions}
 
-    async def _meets_first(self, limited: LimitReached) -> bool:
+    async def _is_first_to_meet(self, limited: LimitReached) -> bool:
         """True if these messages first reach this limit, so that people are asked once; branches and timers
         always ask.
         """
@@ -194,12 +194,12 @@ class _DeliberationTurn:
         answered = await ask_owner_to_continue(self._turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
 
-    async def _given_up(self, memory: WorkingMemory) -> WorkingMemory | Transition:
+    async def _give_up(self, memory: WorkingMemory) -> WorkingMemory | Transition:
         if self._is_branch:
             await self._branches.end("", status="limited")
             return memory
         await self._branches.cancel()
-        return Transition(to=THEN, memory=memory)
+        return Transition(to=NEXT_PROCESS, memory=memory)
 
     async def _think(self, memory: WorkingMemory) -> tuple[OpenThought, Speech]:
         is_open = bool(self._open_steps())
@@ -219,12 +219,12 @@ class _DeliberationTurn:
         capacity = self._text(self._capacity, left=str(max(self._left, 0)))
         actions = _described(self._definitions)
         asked = self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
-        if self._turn.has_text(IN_THREAD):
-            asked += "\n\n" + self._turn.prompt(IN_THREAD, thread=self._turn.thread)
+        if self._turn.has_text(THREAD_TEXT):
+            asked += "\n\n" + self._turn.prompt(THREAD_TEXT, thread=self._turn.thread)
         return asked + self._of_branch()
 
     def _of_branch(self) -> str:
-        if not self._is_branch or not self._turn.has_text(BRANCH):
+        if not self._is_branch or not self._turn.has_text(BRANCH_TEXT):
             return ""
         return "\n\n" + self._text("branch", parent=self._branches.parent)
 
@@ -232,20 +232,20 @@ class _DeliberationTurn:
         name = f"prompts/open/{text}"
         return self._turn.prompt(name, self=self._slug, final=self._final_tag, **words)
 
-    async def _wordless(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
+    async def _handle_unusable(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
         memory = thought.memory
         if thought.call.event.outcome == "over-budget":
             await speech.settle()
             memory, on = await self._at_bound(memory, limit_that_refused(thought.call))
             if on:
-                await self._deeds(memory).add_remark("continue")
+                await self._executor(memory).add_remark("continue")
                 return memory
-            return await self._given_up(memory)
+            return await self._give_up(memory)
         if thought.call.event.is_too_long:
-            return await self._lost(await drop_too_long(self._turn, memory), speech, "too_long")
-        return await self._lost(without_refused_question(self._turn, memory), speech)
+            return await self._end_without_answer(await drop_too_long(self._turn, memory), speech, "too_long")
+        return await self._end_without_answer(without_refused_question(self._turn, memory), speech)
 
-    async def _lost(
+    async def _end_without_answer(
         self, memory: WorkingMemory, speech: Speech, why: str = "lost_words"
     ) -> WorkingMemory | Transition:
         if self._is_branch:
@@ -256,49 +256,49 @@ class _DeliberationTurn:
         if self._turn.must_answer:
             words = owner_sentence(self._turn, why)
         spoken = posted_receipts(await speech.finish(words))
-        return Transition(to=THEN, memory=memory.with_memory(*map(entry_as_memory, spoken)))
+        return Transition(to=NEXT_PROCESS, memory=memory.with_memory(*map(entry_as_memory, spoken)))
 
     async def _follow(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
         """Carry out the answer, then report misspelt tags, which older executions did not do."""
-        outcome = await self._carried_out(thought, speech)
-        told = [entry_as_memory(entry) for entry in await self._told_misspelt(thought.parsed)]
+        outcome = await self._carry_out_answer(thought, speech)
+        told = [entry_as_memory(entry) for entry in await self._report_misspelt(thought.parsed)]
         if isinstance(outcome, Transition):
             return replace(outcome, memory=outcome.memory.with_memory(*told))
         return outcome.with_memory(*told)
 
-    async def _carried_out(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
-        deeds = self._deeds(thought.memory.with_memory(entry_as_memory(thought.call)))
+    async def _carry_out_answer(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
+        executor = self._executor(thought.memory.with_memory(entry_as_memory(thought.call)))
         if self._repeats(thought):
-            return await self._remarked("repeated", REMARKED, deeds)
-        plan = await self._planned(thought.parsed, deeds)
-        unreadable = await self._faults(thought.parsed, deeds)
+            return await self._remarked("repeated", REPEATED_REMARKS, executor)
+        plan = await self._record_plan(thought.parsed, executor)
+        unreadable = await self._report_faults(thought.parsed, executor)
         if thought.final:
-            return await self._answer(thought, speech, deeds, plan)
+            return await self._answer(thought, speech, executor, plan)
         if self._alone:
-            return await self._lost(deeds.memory, speech)
+            return await self._end_without_answer(executor.memory, speech)
         await speech.settle()
-        await deeds.carry_out(self._wishes(thought))
-        await self._call_itself(thought, deeds)
-        if deeds.explained and not deeds.called:
-            await self._go_on(", ".join(f"<{EXPLAIN_TAG}> {tag}" for tag in deeds.explained), deeds)
-        if deeds.called or deeds.waits or unreadable or self._branches.has_pending_waits:
-            return deeds.memory
+        await executor.carry_out(self._requests(thought))
+        await self._call_itself(thought, executor)
+        if executor.explained and not executor.called:
+            await self._go_on(", ".join(f"<{EXPLAIN_TAG}> {tag}" for tag in executor.explained), executor)
+        if executor.called or executor.waits or unreadable or self._branches.has_pending_waits:
+            return executor.memory
         if plan and closes_new_step(plan, plans_so_far(self._turn)):
-            await self._go_on(f"{plan.done_count}/{len(plan.steps)}: {plan.condition}", deeds)
-            return deeds.memory
-        return await self._remarked("empty", {"empty"}, deeds)
+            await self._go_on(f"{plan.done_count}/{len(plan.steps)}: {plan.condition}", executor)
+            return executor.memory
+        return await self._remarked("empty", {"empty"}, executor)
 
-    async def _remarked(self, meaning: str, before: Set[str], deeds: PayloadExecutor) -> WorkingMemory:
+    async def _remarked(self, meaning: str, before: Set[str], executor: PayloadExecutor) -> WorkingMemory:
         """Send a remark; if one of `before` was sent recently, ask for the final answer alone."""
         if self._codes & before:
             meaning = "alone"
-        await deeds.add_remark(meaning)
-        return deeds.memory
+        await executor.add_remark(meaning)
+        return executor.memory
 
     def _self_calls(self, thought: OpenThought) -> Sequence[Payload]:
         return [one for one in thought.parsed.payloads if one.tag == self._slug]
 
-    def _wishes(self, thought: OpenThought) -> Sequence[Payload]:
+    def _requests(self, thought: OpenThought) -> Sequence[Payload]:
         other = (self._slug, self._final_tag, TODO_UNTIL, THOUGHT_TAG)
         return [one for one in thought.parsed.payloads if one.tag not in other]
 
@@ -312,7 +312,7 @@ class _DeliberationTurn:
         return repeats_last_answer(entry_as_memory(thought.call).content, thought.memory.conversation)
 
     async def _answer(
-        self, thought: OpenThought, speech: Speech, deeds: PayloadExecutor, plan: PlanChanged | None
+        self, thought: OpenThought, speech: Speech, executor: PayloadExecutor, plan: PlanChanged | None
     ) -> WorkingMemory | Transition:
         """Post the final answer. If steps of the plan are open, ask about them first, but only one time."""
         again = self._self_calls(thought)
@@ -321,65 +321,65 @@ class _DeliberationTurn:
             still_open = plan.open_steps
         if still_open and not (again or self._alone or "steps-open" in self._codes):
             await speech.settle()
-            await deeds.add_remark("steps open", "".join(f"\n- {step}" for step in still_open))
-            return deeds.memory
-        for one in self._wishes(thought):
-            await deeds.add_remark("not carried out", f": {one.tag}", calls=False)
+            await executor.add_remark("steps open", "".join(f"\n- {step}" for step in still_open))
+            return executor.memory
+        for one in self._requests(thought):
+            await executor.add_remark("not carried out", f": {one.tag}", calls=False)
         if self._is_branch:
             await self._branches.end(thought.final)
-            return deeds.memory
+            return executor.memory
         words = thought.final
         if thought.unfinished:
             words = with_cut_note(self._turn, words)
         await speech.finish(words)
         if again and not self._alone:
-            await self._call_itself(thought, deeds)
-            return deeds.memory
+            await self._call_itself(thought, executor)
+            return executor.memory
         for ended in await self._branches.cancel():
-            await deeds.add_note(make_element("thread-cancelled", id=ended))
-        return await self._after_the_end(deeds)
+            await executor.add_note(make_element("thread-cancelled", id=ended))
+        return await self._after_the_end(executor)
 
-    async def _after_the_end(self, deeds: PayloadExecutor) -> WorkingMemory | Transition:
+    async def _after_the_end(self, executor: PayloadExecutor) -> WorkingMemory | Transition:
         if "capped" in self._codes and self._turn.deciders:
             limited = LimitReached(bound=ITERATIONS, resets=ITERATIONS)
             answered = await ask_owner_to_continue(self._turn, limited)
-            deeds.memory = deeds.memory.with_memory(*answered.memories)
+            executor.memory = executor.memory.with_memory(*answered.memories)
             if answered.value == CONTINUE:
-                await deeds.add_remark("continue")
-                return deeds.memory
-        return Transition(to=THEN, memory=deeds.memory)
+                await executor.add_remark("continue")
+                return executor.memory
+        return Transition(to=NEXT_PROCESS, memory=executor.memory)
 
-    async def _call_itself(self, thought: OpenThought, deeds: PayloadExecutor) -> None:
+    async def _call_itself(self, thought: OpenThought, executor: PayloadExecutor) -> None:
         for call in self._self_calls(thought):
             convo = call.attributes.get("convo_id", "").strip()
             if convo and convo != self._turn.thread:
-                await deeds.report_unknown_thread(convo)
+                await executor.report_unknown_thread(convo)
             else:
-                await self._go_on(call.text.strip(), deeds)
+                await self._go_on(call.text.strip(), executor)
 
-    async def _go_on(self, text: str, deeds: PayloadExecutor) -> None:
+    async def _go_on(self, text: str, executor: PayloadExecutor) -> None:
         if self._left > 0:
             self._left -= 1
-            deeds.called = True
+            executor.called = True
             await send_to_self(self._turn, "self", SelfCall(text=text))
-            if 0 < self._left < FEW:
-                await deeds.add_remark("few left", f": {self._left}", calls=False)
+            if 0 < self._left < WARNED_SELF_CALLS:
+                await executor.add_remark("few left", f": {self._left}", calls=False)
         elif self._capacity == "none":
-            await deeds.add_remark("not allowed")
+            await executor.add_remark("not allowed")
         else:
-            await deeds.add_remark("capped")
+            await executor.add_remark("capped")
 
     def _open_steps(self) -> Sequence[str]:
         if "steps-open" in self._codes:
             return ()
         return open_plan_steps(self._turn)
 
-    async def _planned(self, parsed: ParsedAnswer, deeds: PayloadExecutor) -> PlanChanged | None:
+    async def _record_plan(self, parsed: ParsedAnswer, executor: PayloadExecutor) -> PlanChanged | None:
         plan = last_plan(parsed)
         if plan is None:
             return None
         if len(plan.steps) > MOST_STEPS:
-            await deeds.add_remark("long plan")
+            await executor.add_remark("long plan")
             return None
         before = plans_so_far(self._turn)
         if before and not plan.title:  # without a title, its condition would become the title
@@ -388,25 +388,25 @@ class _DeliberationTurn:
         await show_plan(self._turn, plan)
         return plan
 
-    async def _faults(self, parsed: ParsedAnswer, deeds: PayloadExecutor) -> bool:
+    async def _report_faults(self, parsed: ParsedAnswer, executor: PayloadExecutor) -> bool:
         for fault in parsed.faults:
             if fault.repaired:
-                await deeds.add_note(
+                await executor.add_note(
                     make_element("huh", fault.what, position=fault.position, repaired="true")
                 )
         unread = _unread(parsed)
         if not unread:
             return False
-        counts = [event.count for event in self._came if event.code == "huh"]
+        counts = [event.count for event in self._internal_messages if event.code == "huh"]
         count = 1 + max(counts, default=0)
-        if count >= IN_A_ROW and not self._alone:
-            await deeds.add_remark("three times")
+        if count >= MOST_UNREADABLE and not self._alone:
+            await executor.add_remark("three times")
             return True
         said = "\n".join(make_element("huh", fault.what, position=fault.position) for fault in unread)
-        await deeds.call_soul_again(said, code="huh", count=count)
+        await executor.call_soul_again(said, code="huh", count=count)
         return True
 
-    async def _told_misspelt(self, parsed: ParsedAnswer) -> Sequence[Entry[SystemMessage]]:
+    async def _report_misspelt(self, parsed: ParsedAnswer) -> Sequence[Entry[SystemMessage]]:
         told = []
         for wrong in parsed.misspelt:
             near, meaning = [self._slug, self._final_tag, *ROOT_TAGS, *self._actions], "no such tag, only"
@@ -443,7 +443,7 @@ PROCESS = MentalProcess(
     run=deliberate,
     when="they ask you to think something through, or it has several parts that deserve to be worked out one"
     " by one before you answer; then say nothing in <say> but a greeting that is due.",
-    leads_to=(THEN,),
+    leads_to=(NEXT_PROCESS,),
     texts={
         "prompts/open/deliberation": Placeholders(
             {"self", "final", "name", "actions", "rules", "capacity"}, "final"
@@ -451,9 +451,9 @@ PROCESS = MentalProcess(
         "prompts/open/alone": Placeholders({"self", "final", "name"}, "final"),
         "prompts/open/words": Placeholders(None),
         SELF_CALL_TEXT: Placeholders({"name"}),
-        BRANCH: Placeholders({"parent", "self", "final", "name"}, "parent"),
-        IN_THREAD: Placeholders({"thread", "name"}, "thread"),
-        TAGS: Placeholders(None),
+        BRANCH_TEXT: Placeholders({"parent", "self", "final", "name"}, "parent"),
+        THREAD_TEXT: Placeholders({"thread", "name"}, "thread"),
+        TAGS_TEXT: Placeholders(None),
         "prompts/open/high": CAPACITY,
         "prompts/open/medium": CAPACITY,
         "prompts/open/low": CAPACITY,

@@ -38,16 +38,16 @@ from daemon.turn.branches import begin_wait, current_waits
 from daemon.turn.input_policy import INNER_LIFE_PROCESS
 from daemon.turn.model_calls import call_interruptibly
 
-SYSTEM = "prompts/inner_life"
+INNER_SYSTEM_TEXT = "prompts/inner_life"
 
 
-COMMANDS = "prompts/inner/commands"
+COMMANDS_TEXT = "prompts/inner/commands"
 
 
-ASKS = "prompts/inner/tick"
+TICK_TEXT = "prompts/inner/tick"
 
 
-NOTES = (
+NOTE_KINDS = (
     IncomingMessage.kind,
     OverheardMessage.kind,
     AmbientMessage.kind,
@@ -57,21 +57,21 @@ NOTES = (
 """Kinds of entries that make notes."""
 
 
-STARTED = "the daemon was started"
+STARTED_REASON = "the daemon was started"
 
 
-SEEN = "what you asked for before your sleep is here"
+SEEN_REASON = "what you asked for before your sleep is here"
 
 
-ASKING = ("help", ".read", ".search", ".list", ".neighbours")
+LOOKING_COMMANDS = ("help", ".read", ".search", ".list", ".neighbours")
 """Endings of names of commands that ask to see something."""
 
 
-NEARLY = 0.5
+CLOCK_TOLERANCE = 0.5
 """Seconds by which a wait may seem too short, as the clock is read twice."""
 
 
-FAILED = 300.0
+RETRY_PAUSE = 300.0
 """Least seconds before a failed tick is repeated."""
 
 
@@ -84,7 +84,7 @@ class TickRun:
         self._state = life.state
         self._now = turn.began_at
         self._due = of_kind(TickDue, turn.inputs)
-        self._why = STARTED
+        self._why = STARTED_REASON
         self._woke = list[int]()
         for entry in self._due:
             self._why = entry.event.why
@@ -110,7 +110,7 @@ class TickRun:
         A wait begun by a fast clock keeps its length.
         """
         waits = await current_waits(self._turn)
-        await self._asleep(STARTED)
+        await self._asleep(STARTED_REASON)
         pause = self._life.limits.pause
         for wait in waits:
             if wait.event.note.get("idle"):
@@ -139,13 +139,13 @@ class TickRun:
 
     def _too_early(self) -> bool:
         """True if the last tick ended less than a pause ago; a date in the future does not count."""
-        return 0 <= self._since_last < self._life.limits.pause - NEARLY
+        return 0 <= self._since_last < self._life.limits.pause - CLOCK_TOLERANCE
 
     async def _later(self, seconds: float, waits: Sequence[Entry[WaitBegan]] = ()) -> None:
         why, woke = self._why, self._woke
         for wait in waits:
             note = wait.event.note
-            if note.get("woke") or note.get(INNER_WAIT) == SEEN:
+            if note.get("woke") or note.get(INNER_WAIT) == SEEN_REASON:
                 why, woke = note[INNER_WAIT], note.get("woke", woke)
         await begin_wait(self._turn, within=seconds, note={INNER_WAIT: why, "woke": woke})
 
@@ -156,8 +156,10 @@ class TickRun:
         turn = self._turn
         texts = [
             await turn.record_text(SOUL_TEXT, turn.text(SOUL_TEXT)),
-            await turn.record_text(SYSTEM, turn.text(SYSTEM)),
-            await turn.record_text(COMMANDS, fill_placeholders(turn.text(COMMANDS), help=self._life.help)),
+            await turn.record_text(INNER_SYSTEM_TEXT, turn.text(INNER_SYSTEM_TEXT)),
+            await turn.record_text(
+                COMMANDS_TEXT, fill_placeholders(turn.text(COMMANDS_TEXT), help=self._life.help)
+            ),
         ]
         return working_memory(texts)
 
@@ -180,14 +182,14 @@ class TickRun:
     @property
     def _sees_first(self) -> bool:
         """True if requested content is shown in a tick before the sleep."""
-        return SEEN in self._why
+        return SEEN_REASON in self._why
 
     @property
     def _slept(self) -> bool:
         """True if the soul slept since its last answer, by its cycle.idle or the one before."""
         last = self._state.log.last
         if (
-            SEEN in last.tick.why
+            SEEN_REASON in last.tick.why
             and last.tick.outcome == "waiting"
             and not successful_commands(last.commands, "cycle.")
         ):
@@ -232,7 +234,7 @@ class TickRun:
             memory = memory.with_memory(self._turn.restart_log)
         for region, text in contexts.regions().items():
             memory = memory.with_region(region, text)
-        memory = memory.with_region("instruction", self._turn.text(ASKS).strip())
+        memory = memory.with_region("instruction", self._turn.text(TICK_TEXT).strip())
         _, call = await call_interruptibly(self._turn, "tick", memory, "speak")
         if call.event.outcome == "refused":
             _, call = await call_interruptibly(self._turn, "tick", memory, "fallback")
@@ -248,7 +250,7 @@ class TickRun:
         if why == "refused":
             line = replace(line, outcome="refused")
         await self._write_line(contexts, line)
-        await self._later(max(FAILED, self._least_pause))
+        await self._later(max(RETRY_PAUSE, self._least_pause))
 
     async def _over(self, contexts: TickContexts) -> None:
         await self._write_line(contexts, TickLogged(tick=contexts.now.tick, outcome="over-budget"))
@@ -268,8 +270,8 @@ class TickRun:
         answer = strip_thoughts(call.event.text)
         written = parse_commands(answer, known)
         wrong = [fault for fault in written.faults if not fault.repaired]
-        wanted = successful_commands(self._state.log.last.commands, "cycle.idle")
-        sleeps_on = bool(wanted) and self._sees_first and not (written.commands or wrong)
+        idle = successful_commands(self._state.log.last.commands, "cycle.idle")
+        sleeps_on = bool(idle) and self._sees_first and not (written.commands or wrong)
         waits = sleeps_on or (is_only_waiting([one.name for one in written.commands]) and not wrong)
         reflex = TickReflex(turn=self._turn, contexts=contexts, known=known)
         repeated, found = await reflex.judge_answer(answer, written, waits)
@@ -282,7 +284,7 @@ class TickRun:
         ran = await self._carry_out(contexts, written)
         await self._write_line(contexts, replace(line, commands=tuple(seqs_of(ran))))
         if sleeps_on:
-            await self._sleep(wanted[-1])
+            await self._sleep(idle[-1])
         else:
             await self._wait_for(ran)
 
@@ -320,18 +322,18 @@ class TickRun:
         if not idle:
             await self._pause(self._least_pause)
         elif any(_is_to_be_seen(one.event) for one in ran):
-            await begin_wait(self._turn, within=self._life.limits.pause, note={INNER_WAIT: SEEN})
+            await begin_wait(self._turn, within=self._life.limits.pause, note={INNER_WAIT: SEEN_REASON})
         else:
             await self._sleep(idle[-1])
 
     async def _sleep(self, idle: CommandRan) -> None:
-        wanted = idle.args
-        processes, about, seconds = wanted.get("processes", ()), wanted.get("notes"), wanted.get("seconds")
+        args = idle.args
+        processes, about, seconds = args.get("processes", ()), args.get("notes"), args.get("seconds")
         if not processes and about is None and seconds is None:
             processes, about = idle.shows, {}
         matching = None
         if about is not None:
-            matching = EntryMatch(kinds=NOTES, anywhere=True, about=about, after=self._turn.began_seq)
+            matching = EntryMatch(kinds=NOTE_KINDS, anywhere=True, about=about, after=self._turn.began_seq)
         why = "the time of your sleep is over"
         await begin_wait(self._turn, processes, matching, seconds, note={INNER_WAIT: why, "idle": True})
 
@@ -341,7 +343,7 @@ class TickRun:
 
 
 def _is_to_be_seen(command: CommandRan) -> bool:
-    return not command.ok or command.name.endswith(ASKING)
+    return not command.ok or command.name.endswith(LOOKING_COMMANDS)
 
 
 async def live(turn: Turn, life: InnerLifeSetup | None = None) -> WorkingMemory:
@@ -356,7 +358,7 @@ PROCESS = MentalProcess(
     run=live,
     called="the inner life is to think, or something has come for it",
     texts={
-        SYSTEM: Placeholders(None),
-        ASKS: Placeholders(None),
+        INNER_SYSTEM_TEXT: Placeholders(None),
+        TICK_TEXT: Placeholders(None),
     },
 )

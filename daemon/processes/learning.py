@@ -13,28 +13,28 @@ from daemon.mind.steps import instruction
 from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.prompts.elements import clean_name_text, escape_tags, truncate
 
-RECENT = 8_000
+MOST_CHARACTERS_READ = 8_000
 """Most characters of the conversation that are read."""
 
 
-MOST = 8
+MOST_NOTES = 8
 
 
-LONGEST = 200
+MOST_NOTE_CHARACTERS = 200
 """Most characters of a note."""
 
 
-NOTE = re.compile(r"\s*[-*•\u2013]\s+(?P<text>\S.*)")
+NOTE_LINE = re.compile(r"\s*[-*•\u2013]\s+(?P<text>\S.*)")
 
 
-NOTHING = "(nothing yet)"
+NO_NOTES = "(nothing yet)"
 
 
 async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     """Write down what a conversation shows about a person."""
     person, name = turn.params["person"], turn.params["name"]
     since, notes = turn.deps.people.base_model(person, turn.thread, turn.began_seq)
-    asked = turn.prompt("prompts/learn", person=clean_name_text(name), notes=escape_tags(notes) or NOTHING)
+    asked = turn.prompt("prompts/learn", person=clean_name_text(name), notes=escape_tags(notes) or NO_NOTES)
     memory = working_memory(_recent(_messages_with(turn, person)))
     asking = ask_in_background(turn, whole=False)
     _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=asking)
@@ -46,9 +46,9 @@ async def learns_about_the_person(turn: Turn) -> WorkingMemory:
 
 def parse_notes(answer: str) -> str:
     """Return the notes in an answer, without duplicates."""
-    found = [note["text"].strip() for note in map(NOTE.fullmatch, answer.splitlines()) if note]
-    notes = list(dict.fromkeys(truncate(note, LONGEST) for note in found))
-    return "\n".join(f"- {note}" for note in notes[:MOST])
+    found = [note["text"].strip() for note in map(NOTE_LINE.fullmatch, answer.splitlines()) if note]
+    notes = list(dict.fromkeys(truncate(note, MOST_NOTE_CHARACTERS) for note in found))
+    return "\n".join(f"- {note}" for note in notes[:MOST_NOTES])
 
 
 def _messages_with(turn: Turn, person: str) -> Sequence[Memory]:
@@ -70,7 +70,7 @@ def _recent(conversation: Sequence[Memory]) -> Sequence[Memory]:
     size = 0
     for n, memory in enumerate(reversed(conversation)):
         size += len(memory.content)
-        if size > RECENT and n >= 2:
+        if size > MOST_CHARACTERS_READ and n >= 2:
             return conversation[-n:]
     return conversation
 

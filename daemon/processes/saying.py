@@ -15,10 +15,10 @@ from daemon.turn.recall import entry_as_memory
 
 async def saying(turn: Turn) -> WorkingMemory:
     """Post the message, if this conversation may still know its view."""
-    wanted = unprompted_message(turn)
-    assert wanted is not None
+    message = unprompted_message(turn)
+    assert message is not None
     may_say = await may_still_say(turn)
-    text = spoken_text(wanted.text)
+    text = spoken_text(message.text)
     said: Sequence[Entry[SpeechFinished]] = ()
     if may_say and text:
         said = of_kind(SpeechFinished, await say(turn, text))

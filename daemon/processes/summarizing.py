@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from daemon.kinds import ContextCleared, DmSummaryPlanned
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.asking import ask_in_background
-from daemon.mind.pipeline import FILLED, SUMMARIZING
+from daemon.mind.pipeline import SUMMARIZING, SUMMARY_CHARACTERS_PER_TOKEN
 from daemon.mind.steps import summarize
 from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.turn.model_calls import window_tokens
@@ -30,7 +30,7 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
         await turn.record(DmSummaryPlanned(seqs=made_of))
     words = turn.prompt("prompts/summarize")
     summed_up, text = working_memory(()), None
-    for piece in _pieces(memory.conversation, int(window_tokens(turn) * FILLED)):
+    for piece in _pieces(memory.conversation, int(window_tokens(turn) * SUMMARY_CHARACTERS_PER_TOKEN)):
         so_far = working_memory([*summed_up.conversation[-1:], *piece])
         summed_up, text = await summarize(turn, so_far, words, name="sum-up", ask=ask_in_background(turn))
         if not text:

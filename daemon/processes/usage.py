@@ -5,8 +5,7 @@ from __future__ import annotations
 from daemon.kinds import IncomingMessage
 from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Placeholders, Turn
-from daemon.turn.input_policy import UNKNOWN as UNKNOWN_COMMAND
-from daemon.turn.input_policy import command_word
+from daemon.turn.input_policy import UNKNOWN_COMMAND, command_word
 from daemon.turn.speech import say_privately
 
 HELP = "prompts/sentences/help"

@@ -288,6 +288,6 @@ def _fence(found: re.Match[str]) -> str:
     return "&lt;"
 
 
-def _message(sender: str, text: str, **about: str) -> str:
+def message_element(sender: str, text: str, **about: str) -> str:
     attributes = "".join(f' {name}="{value}"' for name, value in about.items() if value)
     return f'<message from="{sender}"{attributes}>\n{escape_tags(text)}\n</message>'

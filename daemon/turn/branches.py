@@ -51,7 +51,7 @@ MOST_BRANCHES = 100
 """Most branches below one root, ended ones included."""
 
 
-LABEL = re.compile(r"[^a-z0-9]+")
+OTHER_CHARACTERS = re.compile(r"[^a-z0-9]+")
 
 
 LONGEST_LABEL = 40
@@ -111,18 +111,19 @@ class Branches:
         found = in_seq_order([*here, *self._journal.pending_entries(kind, thread=self.thread)])
         return [entry for entry in found if entry.seq < self._since]
 
-    def refusal(self, wanted: int = 1) -> str:
+    def refusal(self, count: int = 1) -> str:
+        """Return what forbids more branches: "depth", "children" or "branches"; empty if nothing does."""
         if self.thread.count(".") >= self._depth:
             return "depth"
         if self.thread == INNER:  # the inner life's thread never ends, so only its open branches count
-            if len(self.open) + wanted > MOST_CHILDREN:
+            if len(self.open) + count > MOST_CHILDREN:
                 return "children"
             return ""
         children = self._begun(self._journal.thread_entries(self.thread, ThreadSpawned))
-        if len(children) + wanted > MOST_CHILDREN:
+        if len(children) + count > MOST_CHILDREN:
             return "children"
         branches = self._begun(self._journal.tree_entries(self.root, ThreadSpawned))
-        if len(branches) + wanted > MOST_BRANCHES:
+        if len(branches) + count > MOST_BRANCHES:
             return "branches"
         return ""
 
@@ -177,7 +178,7 @@ def branch_of(thread: str) -> str:
 
 def clean_label(label: str) -> str:
     """Return a label with only characters allowed in ids; "branch" if none is left."""
-    words = LABEL.sub("-", label.casefold()).strip("-")
+    words = OTHER_CHARACTERS.sub("-", label.casefold()).strip("-")
     return words[:LONGEST_LABEL].strip("-") or "branch"
 
 
@@ -211,16 +212,16 @@ def input_of_ended_wait(journal: JournalReader, waiting: Entry[WaitBegan], woke:
     note: Mapping[str, Any] = waiting.event.note
     if INNER_WAIT in note:
         notes = woke.matched or tuple(note.get("woke", ()))
-        return TickDue(why=_why(journal, waiting, woke), notes=notes)
+        return TickDue(why=_tick_reason(journal, waiting, woke), notes=notes)
     if "branches" in note:
         ended = results_of_branches(journal, waiting)
         if note["collect"]:
-            return InternalMessage(code="fan-out-complete", text=_collected(ended))
-        return _answer(note["branches"][0], ended[0])
+            return InternalMessage(code="fan-out-complete", text=_collected_results(ended))
+        return _branch_answer(note["branches"][0], ended[0])
     if "timer" in note:
         fired = make_element(TIMER_FIRED, id=timer_id(waiting), label=note["timer"])
         return InternalMessage(code=TIMER_FIRED, text=fired)
-    return _timer(note)
+    return _reminder(note)
 
 
 def reminder_as_json(reminder: ReminderFired) -> Mapping[str, Any]:
@@ -231,13 +232,13 @@ def reminder_as_json(reminder: ReminderFired) -> Mapping[str, Any]:
     return note
 
 
-def _timer(note: Mapping[str, Any]) -> ReminderFired:
+def _reminder(note: Mapping[str, Any]) -> ReminderFired:
     """Restore a reminder from a wait's note, which had another form in older versions."""
     files = tuple(SharedFile(**file) for file in note["files"])
     return ReminderFired(**{**note, "files": files, "note": REMINDER})
 
 
-def _why(journal: JournalReader, waiting: Entry[WaitBegan], woke: WaitEnded) -> str:
+def _tick_reason(journal: JournalReader, waiting: Entry[WaitBegan], woke: WaitEnded) -> str:
     if woke.matched:
         return f"notes came: {', '.join(map(str, woke.matched))}"
     ended = [str(seq) for seq in waiting.event.closed if seq not in woke.missing]
@@ -246,7 +247,7 @@ def _why(journal: JournalReader, waiting: Entry[WaitBegan], woke: WaitEnded) -> 
     return str(waiting.event.note[INNER_WAIT])
 
 
-def _answer(branch: str, ended: Entry[ThreadEnded] | None) -> InternalMessage:
+def _branch_answer(branch: str, ended: Entry[ThreadEnded] | None) -> InternalMessage:
     if ended is None:
         return InternalMessage(sender=branch, text="", status="missing")
     status = ended.event.status
@@ -255,7 +256,7 @@ def _answer(branch: str, ended: Entry[ThreadEnded] | None) -> InternalMessage:
     return InternalMessage(sender=branch, text=str(ended.event.result or ""), status=status)
 
 
-def _collected(ended: Sequence[Entry[ThreadEnded] | None]) -> str:
+def _collected_results(ended: Sequence[Entry[ThreadEnded] | None]) -> str:
     lines = []
     successful = 0
     for index, one in enumerate(ended, 1):
@@ -274,12 +275,12 @@ def _collected(ended: Sequence[Entry[ThreadEnded] | None]) -> str:
 
 
 async def send_to_self(turn: Turn, name: str, event: Input) -> None:
-    """Send an input to this very thread: anything that goes on after this turn."""
+    """Send an input to this thread, for a later turn."""
     await turn.ctx.send(name, turn.thread, event)
 
 
 async def set_reminder(turn: Turn, reminder: ReminderFired, seconds: float) -> None:
-    """Make this an input of the thread so many seconds after the turn began, or last heard an answer."""
+    """Have the reminder become an input `seconds` after the turn began, or was last answered."""
     note = reminder_as_json(reminder)
     await turn.ctx.watch(within=seconds, since=turn.began_at, note=note, name="remind")
 
@@ -292,10 +293,9 @@ async def begin_wait(
     *,
     note: Any,
 ) -> None:
-    """Begin the one wait of this thread that no execution is suspended on, in place of the one before.
+    """Begin the wait of the inner life, in place of the one before; no execution is suspended on it.
 
-    The thread hears of it when one of the entries `closed` is closed, one that is `matching` has come, or so
-    many seconds are over.
+    It ends when one of the entries `closed` is closed, a `matching` one comes, or `within` seconds are over.
     """
     before = await turn.ctx.record_if_found("waits", lambda: _seqs_of_waits(turn))
     if before:
@@ -304,7 +304,7 @@ async def begin_wait(
 
 
 async def current_waits(turn: Turn) -> Sequence[Entry[WaitBegan]]:
-    """Return the waits of this thread that were begun so."""
+    """Return the pending waits of this thread that `begin_wait` began."""
     found = await turn.ctx.record_if_found("waits", lambda: _seqs_of_waits(turn))
     if found is None:
         return ()
@@ -319,11 +319,11 @@ def _seqs_of_waits(turn: Turn) -> InputsReceived | None:
     return InputsReceived(inputs=tuple(seqs_of(mine)))
 
 
-# Bounds
+# Limits
 
 
 def count_self_calls(turn: Turn) -> int:
-    """Return how often the soul had called itself in this tree since a person spoke, or an owner let it."""
+    """Return the number of self-calls in this tree since a person's message or an owner's approval."""
     tree, since = turn.root, last_message_seq(turn.journal, turn.root, turn.began_seq)
     if tree == INNER:
         tree = branch_of(turn.thread)
@@ -339,7 +339,7 @@ def count_self_calls(turn: Turn) -> int:
 
 
 async def budget_warning(turn: Turn) -> Entry[SystemMessage] | None:
-    """Return the warning that a bound of this tree is near: once at each share, for each consent."""
+    """Return a warning if a limit of this tree is nearly reached: once for each percentage and approval."""
     warning = None
     if not turn.execution.record.is_replaying:
         warning = await _new_warning(turn)
@@ -351,8 +351,8 @@ async def _new_warning(turn: Turn) -> SystemMessage | None:
     share = gauge.closest(turn.root)
     if share is None or not share.warning:
         return None
-    which = f"{share.resets}:{share.bound}:{share.warning}"
+    limit = f"{share.resets}:{share.bound}:{share.warning}"
     since = f"{last_message_seq(turn.journal, turn.root)}:{gauge.count_approvals(turn.root)}"
-    if await turn.claim(f"warned:{turn.root}:{which}:{since}"):
+    if await turn.claim(f"warned:{turn.root}:{limit}:{since}"):
         return SystemMessage(text=share.in_words)
     return None

@@ -39,7 +39,7 @@ from daemon.kinds import (
 )
 from daemon.knowledge.visibility import ChannelId
 from daemon.memory import Memory
-from daemon.turn.input_policy import THINKING_PROCESS, edit_ts, edits_among
+from daemon.turn.input_policy import DELIBERATION_PROCESS, edit_ts, edits_among
 from daemon.turn.prompt_files import TagSuffixHistory
 from daemon.turn.recall import entry_as_memory, is_spoken, recall_kept
 
@@ -49,19 +49,19 @@ whole.
 """
 
 
-SUMMED_UP = 80_000
+MOST_SUMMARIZED_CHARACTERS = 80_000
 """Most characters that a summary covers; older ones are left out."""
 
 
-BLOCK = 8_000
+BLOCK_CHARACTERS = 8_000
 """Characters dropped together, so that a long history's beginning changes rarely."""
 
 
-MANY = 400
+MOST_DM_MEMORIES = 400
 """Most memories considered since the last summary; the oldest are dropped, half this number at once."""
 
 
-AT_HAND = 20_000
+MOST_CACHED_DM_MEMORIES = 20_000
 """Most memories of DMs that are cached."""
 
 
@@ -93,11 +93,13 @@ NO_SUMMARY = DmSummary(seq=0, upto=0, turn=0)
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DmHistory:
+    """Seqs that the turns of one DM kept, in order; `places` are their indexes in `seqs`."""
+
     threads: set[str] = field(default_factory=set)
     turns: list[DmTurn] = field(default_factory=list)
     seqs: list[int] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
-    sums: list[DmSummary] = field(default_factory=list)
+    summaries: list[DmSummary] = field(default_factory=list)
     moods: list[tuple[int, str]] = field(default_factory=list)
 
     def count_turns_before(self, before: int) -> int:
@@ -118,11 +120,11 @@ class DmHistory:
         if last in self.places:
             upto = self.places[last] + 1
             turn = bisect_left(self.turns, upto, key=attrgetter("upto"))
-            self.sums.append(DmSummary(seq=seq, upto=upto, turn=turn))
+            self.summaries.append(DmSummary(seq=seq, upto=upto, turn=turn))
 
     def last_summary(self, before: int) -> DmSummary:
         """Return the last summary before an entry, or `NO_SUMMARY`."""
-        for one in reversed(self.sums):
+        for one in reversed(self.summaries):
             if one.seq < before:
                 return one
         return NO_SUMMARY
@@ -163,25 +165,25 @@ class DmHistories(PartialProjection):
             return []
         if dm.turns[ended - 1].alone <= dm.last_summary(before).turn:
             return []
-        summed_up, said = self._since_sum(dm, before)
+        summed_up, said = self._since_summary(dm, before)
         return [*summed_up, *said]
 
     def initial_context(self, thread: str, before: int) -> list[Memory]:
         """Return the last summary and the newest memories since: the begin of a conversation."""
-        summed_up, said = self._since_sum(self._of_thread(thread), before)
+        summed_up, said = self._since_summary(self._of_thread(thread), before)
         return [*summed_up, *newest_within(said, MOST_DM_CHARACTERS - _size(summed_up))]
 
     def kept_elsewhere(self, thread: str, since: int, before: int) -> list[Memory]:
         """Return memories of other conversations of the DM between two entries."""
         dm = self._of_thread(thread)
         ended = dm.count_turns_before(before)
-        first = max(dm.count_turns_before(since), ended - MANY)
+        first = max(dm.count_turns_before(since), ended - MOST_DM_MEMORIES)
         turns = dm.turns[first:ended]
         seqs = []
         for one in turns:
             if one.thread != thread:
                 seqs += dm.seqs[one.first : one.upto]
-        return newest_within(self._remembered(seqs[-MANY:], before), MOST_DM_CHARACTERS)
+        return newest_within(self._remembered(seqs[-MOST_DM_MEMORIES:], before), MOST_DM_CHARACTERS)
 
     def memories_of(self, seqs: Sequence[int], suffix: str) -> list[Memory]:
         self.fold()
@@ -197,13 +199,13 @@ class DmHistories(PartialProjection):
         known.update(zip(unknown, read, strict=True))
         return [known[seq] for seq in seqs]
 
-    def _since_sum(self, dm: DmHistory, before: int) -> tuple[list[Memory], list[Memory]]:
+    def _since_summary(self, dm: DmHistory, before: int) -> tuple[list[Memory], list[Memory]]:
         last, ended = dm.last_summary(before), dm.count_turns_before(before)
         upto = 0
         if ended:
             upto = dm.turns[ended - 1].upto
-        seqs = _last_of(dm.seqs, last.upto, upto)
-        said = newest_within(self._remembered(seqs, before), SUMMED_UP)
+        seqs = _newest_seqs(dm.seqs, last.upto, upto)
+        said = newest_within(self._remembered(seqs, before), MOST_SUMMARIZED_CHARACTERS)
         if last is NO_SUMMARY:
             return [], said
         return self._remembered([last.seq], before), said
@@ -220,13 +222,13 @@ class DmHistories(PartialProjection):
     def _channel(self, thread: str) -> ChannelId | None:
         if thread not in self._channels:
             for opened in self.journal.latest_first(thread, ConversationOpened):
-                self._channels[thread] = _dm_of(opened.event)
+                self._channels[thread] = _dm_channel(opened.event)
                 break
         return self._channels.get(thread)
 
     def _keep(self, channel: ChannelId, dm: DmHistory) -> None:
         self._dms[channel] = dm
-        self._of.update(dict.fromkeys(dm.threads, dm))
+        self._dm_by_thread.update(dict.fromkeys(dm.threads, dm))
 
     def _remembered(self, seqs: Sequence[int], before: int) -> list[Memory]:
         suffix = self._suffix.suffix_at(before)
@@ -237,7 +239,7 @@ class DmHistories(PartialProjection):
             if _was_said(entry):
                 self._at_hand[entry.seq, suffix] = entry_as_memory(entry, suffix)
         found = [self._at_hand[seq, suffix] for seq in seqs]
-        if len(self._at_hand) > AT_HAND:
+        if len(self._at_hand) > MOST_CACHED_DM_MEMORIES:
             self._at_hand.clear()
         return [memory for memory in found if memory]
 
@@ -246,20 +248,20 @@ class DmHistories(PartialProjection):
         self._at_hand = dict[tuple[int, str], Memory | None]()
         self._channels: dict[str, ChannelId | None] = {}
         self._dms: dict[ChannelId, DmHistory] = {}
-        self._of: dict[str, DmHistory] = {}
+        self._dm_by_thread: dict[str, DmHistory] = {}
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
         event = entry.event
         if isinstance(event, ConversationOpened):
-            channel = _dm_of(event)
+            channel = _dm_channel(event)
             if channel in self._dms:
                 dm = self._dms[channel]
                 dm.threads.add(entry.thread)
-                self._of[entry.thread] = dm
+                self._dm_by_thread[entry.thread] = dm
             return
-        if entry.thread not in self._of:
+        if entry.thread not in self._dm_by_thread:
             return
-        dm = self._of[entry.thread]
+        dm = self._dm_by_thread[entry.thread]
         match event:
             case SoulTurnEnded(keep=keep) if keep:
                 dm.end_turn(entry.seq, entry.thread, keep)
@@ -269,17 +271,17 @@ class DmHistories(PartialProjection):
                 dm.moods.append((entry.seq, mood))
 
 
-def _dm_of(opened: ConversationOpened) -> ChannelId | None:
+def _dm_channel(opened: ConversationOpened) -> ChannelId | None:
     if opened.where != "dm":
         return None
     return ChannelId(opened.team, opened.channel)
 
 
-FIELDS = ("$.where", "$.keep", "$.text", "$.last", "$.seqs", "$.mood")
+DM_FIELDS = ("$.where", "$.keep", "$.text", "$.last", "$.seqs", "$.mood")
 
 
 def _read_on(channel: ChannelId, dm: DmHistory, journal: JournalReader, since: int, upto: int) -> None:
-    rows = journal.fields_opened_under(thread_key(*channel, ""), DmHistories.kinds, FIELDS, since, upto)
+    rows = journal.fields_opened_under(thread_key(*channel, ""), DmHistories.kinds, DM_FIELDS, since, upto)
     for seq, thread, kind, _, fields in rows:
         where, keep, text, last, seqs, mood = json.loads(fields)
         if kind == ConversationOpened.kind and where == "dm":
@@ -300,12 +302,12 @@ def newest_within(said: Sequence[Memory], most: int) -> list[Memory]:
     The last message of a user and all after it stay in any case.
     """
     too_much = max(_size(said) - most, 0)
-    blocks = (too_much + BLOCK - 1) // BLOCK
+    blocks = (too_much + BLOCK_CHARACTERS - 1) // BLOCK_CHARACTERS
     gone, begins = 0, len(said)
     for n, memory in enumerate(said):
         if memory.role == "user":
             begins = n
-            if gone >= blocks * BLOCK:
+            if gone >= blocks * BLOCK_CHARACTERS:
                 break
         gone += len(memory.content)
     return [*said[begins:]]
@@ -315,9 +317,9 @@ def _size(memories: Sequence[Memory]) -> int:
     return sum(len(memory.content) for memory in memories)
 
 
-def _last_of(seqs: Sequence[int], since: int, upto: int) -> Sequence[int]:
-    half = MANY // 2
-    halves = (max(upto - since - MANY, 0) + half - 1) // half
+def _newest_seqs(seqs: Sequence[int], since: int, upto: int) -> Sequence[int]:
+    half = MOST_DM_MEMORIES // 2
+    halves = (max(upto - since - MOST_DM_MEMORIES, 0) + half - 1) // half
     return seqs[since + halves * half : upto]
 
 
@@ -340,7 +342,7 @@ def train_start(journal: JournalReader, thread: str, before: int) -> int:
     Without a train, return the end of the last turn.
     """
     for ended in journal.latest_first(thread, SoulTurnEnded, before=before):
-        if ended.event.process not in (None, THINKING_PROCESS):
+        if ended.event.process not in (None, DELIBERATION_PROCESS):
             return ended.seq
     return 0
 
@@ -367,11 +369,11 @@ MOST_CACHED_MEMORIES = 20_000
 """Most cached memories of threads, about a kilobyte each."""
 
 
-PIECE = 100
+ENTRIES_PER_PIECE = 100
 """Entries read together, which block the event loop for a few milliseconds."""
 
 
-PARTS = (SoulTurnEnded, OverheardMessage, MoodChanged, ContextCleared, DmContextImported)
+HISTORY_KINDS = (SoulTurnEnded, OverheardMessage, MoodChanged, ContextCleared, DmContextImported)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -465,19 +467,19 @@ class ThreadHistories:
         keeping, unchanged = None, True
         for new in self._new(thread, past.before - 1, before):
             unchanged = unchanged and not new
-            seqs = _kept(seqs, new)
+            seqs = _kept_seqs(seqs, new)
             heard += [entry for entry in of_kind(OverheardMessage, new) if not entry.forgotten]
             for ended in of_kind(SoulTurnEnded, new):
                 if ended.event.keep:
                     keeping = ended
-            past = _moved_on(past, new)
-            if len(new) == PIECE:
+            past = _with_changes(past, new)
+            if len(new) == ENTRIES_PER_PIECE:
                 yield
         suffix = self.suffix.suffix_at(before)
         if unchanged and suffix == past.suffix:
             return replace(past, before=before)
         if keeping:
-            heard = self._left(thread, keeping, heard)
+            heard = self._still_overheard(thread, keeping, heard)
         memories = yield from self._remembered(past, seqs, suffix)
         in_sight = {memory.seq: memory for memory in memories.values()}
         return replace(
@@ -497,23 +499,23 @@ class ThreadHistories:
         if suffix == past.suffix:
             known.update(past.memories)
         unknown = [seq for seq in seqs if seq not in known]
-        for start in range(0, len(unknown), PIECE):
+        for start in range(0, len(unknown), ENTRIES_PER_PIECE):
             if start:
                 yield
-            some = unknown[start : start + PIECE]
+            some = unknown[start : start + ENTRIES_PER_PIECE]
             known.update(zip(some, self.dms.memories_of(some, suffix), strict=True))
         return {seq: known[seq] for seq in seqs}
 
     def _new(self, thread: str, since: int, before: int) -> Iterator[list[Entry[Any]]]:
         while since + 1 < before:
-            found = self._journal.thread_entries(thread, *PARTS, since=since, most=PIECE)
+            found = self._journal.thread_entries(thread, *HISTORY_KINDS, since=since, most=ENTRIES_PER_PIECE)
             new = [entry for entry in found if entry.seq < before]
             yield new
-            if len(new) < PIECE:
+            if len(new) < ENTRIES_PER_PIECE:
                 return
             since = new[-1].seq
 
-    def _left(
+    def _still_overheard(
         self, thread: str, ended: Entry[SoulTurnEnded], heard: Sequence[Entry[OverheardMessage]]
     ) -> list[Entry[OverheardMessage]]:
         fetched = set[int]()
@@ -528,7 +530,7 @@ class ThreadHistories:
         return [entry for entry in left if entry.seq not in taken]
 
 
-def _moved_on(past: ThreadHistory, new: Sequence[Entry[Any]]) -> ThreadHistory:
+def _with_changes(past: ThreadHistory, new: Sequence[Entry[Any]]) -> ThreadHistory:
     for entry in new:
         event = entry.event
         if isinstance(event, SoulTurnEnded) and event.process is not None:
@@ -540,7 +542,7 @@ def _moved_on(past: ThreadHistory, new: Sequence[Entry[Any]]) -> ThreadHistory:
     return past
 
 
-def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
+def _kept_seqs(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
     """Return the seqs that the thread keeps; a summary replaces everything up to its `last`.
 
     Imported DM context stands before the first turn that saw it.

@@ -1,4 +1,4 @@
-"""Selection of inputs for the next turn; edits of messages; waits for a first word.
+"""Selection of inputs for the next turn, and edits of messages that a turn answers.
 
 The selection is recorded in `turn-began`. An edit makes the execution begin again while nobody has seen any
 of its answer; a later edit is only overheard.
@@ -6,21 +6,17 @@ of its answer; a later edit is only overheard.
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, cast, get_args
-from weakref import WeakKeyDictionary
 
 from daemon.engine.event import Entry, Input, InputRank, context_of, of_kind, seqs_of
 from daemon.engine.execution import Execution
 from daemon.engine.journal.reader import ALWAYS, JournalReader
 from daemon.engine.kinds import InputSent, InputsReceived, ThreadSpawned
-from daemon.engine.program import InputSelection as EngineTaken
-from daemon.engine.program import question_answered_by
+from daemon.engine.program import InputSelection, question_answered_by
 from daemon.kinds import (
     INNER,
     ActionStarted,
@@ -53,30 +49,47 @@ from daemon.kinds import (
 Inputs = Sequence[Entry[Input]]
 
 
-REMEMBERING = "remembering"
+INITIAL_PROCESS = "conversation"
 
 
-UNKNOWN = "unknown"
+DELIBERATION_PROCESS = "deliberation"
+"""Process for inputs from within the soul, and of branches."""
+
+
+DEEP_READING_PROCESS = "deep_reading"
+
+
+INNER_LIFE_PROCESS = "inner_life"
+
+
+REMEMBERING_PROCESS = "remembering"
+
+
+EXPERT_PROCESS = "expert"
+"""Playbook with its own model; only Escalate leads to it."""
+
+
+SELF_CALL_TEXT = "prompts/open/asked"
+"""Name of the text that says when to switch to open thought."""
+
+
+UNKNOWN_COMMAND = "unknown"
 """The command of a `!word` that only a process may know; else the process of this name answers it."""
 
 
 FULL_WIDTH = "\uff01"
 
 
-THINKING_PROCESS = "deliberation"
-"""Process for inputs from within the soul, and of branches."""
-
-
-ONWARD = frozenset(
+CONTINUE_PHRASES = frozenset(
     {"go on", "continue", "carry on", "resume", "go ahead", "proceed", "weiter", "mach weiter", "continua"}
 )
 
 
-POLITE = frozenset({"please", "bitte", "now"})
+POLITE_WORDS = frozenset({"please", "bitte", "now"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SoulInputSelection(EngineTaken):
+class SoulInputSelection(InputSelection):
     """Selected inputs. `process` is that of a side turn, with its `params`; empty for the thread's own."""
 
     process: str = ""
@@ -91,27 +104,25 @@ def select_inputs(
     """
     if not waiting:
         return None
-    thread = waiting[0].thread
-    if thread == INNER:
-        return SoulInputSelection(inputs=waiting, process="inner_life")
-    under_way: list[Entry[Any]] = journal.pending_entries(QuestionAsked, ThreadSpawned, thread=thread)
+    if waiting[0].thread == INNER:
+        return SoulInputSelection(inputs=waiting, process=INNER_LIFE_PROCESS)
     stops = _ranked(waiting, InputRank.STOP)
     if stops:
         return SoulInputSelection(inputs=_ended_by(stops, waiting), process="stopping")
     answers = _ranked(waiting, InputRank.ANSWER)
     if answers:
-        return _answered(journal, answers[0], owners)
-    wishes = of_kind(BranchQuestion, waiting)
-    if wishes:
-        return SoulInputSelection(inputs=wishes[:1], process="relaying")
+        return _select_answer(journal, answers[0], owners)
+    questions = of_kind(BranchQuestion, waiting)
+    if questions:
+        return SoulInputSelection(inputs=questions[:1], process="relaying")
     messages = [entry for entry in waiting if _is_message(entry)]
     if messages:
-        asked = _command(messages, commands)
-        return asked or _said(journal, of_kind(QuestionAsked, under_way), messages, waiting, owners)
-    unasked = of_kind(UnpromptedMessage, waiting)
-    if unasked:
-        return _unasked(unasked[0])
-    return _left(journal, waiting)
+        command = _select_command(messages, commands)
+        return command or _select_messages(journal, messages, waiting, owners)
+    unprompted = of_kind(UnpromptedMessage, waiting)
+    if unprompted:
+        return _select_unprompted(unprompted[0])
+    return _select_rest(journal, waiting)
 
 
 def _ranked(waiting: Inputs, rank: InputRank) -> list[Entry[Input]]:
@@ -148,7 +159,9 @@ def _is_ended(entry: Entry[Input], stops: Inputs) -> bool:
     return any(entry.author == stop.author and was_said_before_stop(entry, stop) for stop in stops)
 
 
-def _answered(journal: JournalReader, given: Entry[Input], owners: Collection[str]) -> SoulInputSelection:
+def _select_answer(
+    journal: JournalReader, given: Entry[Input], owners: Collection[str]
+) -> SoulInputSelection:
     question = cast(Entry[QuestionAsked] | None, question_answered_by(journal, given))
     if question is None:
         return SoulInputSelection(inputs=[given], process="refusing", params={"why": "stale"})
@@ -157,16 +170,18 @@ def _answered(journal: JournalReader, given: Entry[Input], owners: Collection[st
     return SoulInputSelection(inputs=[given], process="refusing", params={"why": "stranger"})
 
 
-def _command(messages: Inputs, commands: Mapping[str, str]) -> SoulInputSelection | None:
-    """Take the first command alone, for the process that answers it; None where there is no command."""
+def _select_command(messages: Inputs, commands: Mapping[str, str]) -> SoulInputSelection | None:
+    """Select the first command alone, for the process that answers it; None without a command."""
     for message in of_kind(IncomingMessage, messages):
         command = message.event.command
-        if command == UNKNOWN:
+        if command == UNKNOWN_COMMAND:
             word = command_word(message.event.text).removeprefix("!").casefold()
             # A built-in word is unknown only with words after it that it does not take.
-            command = UNKNOWN if word in get_args(MessageCommand) else word
+            command = UNKNOWN_COMMAND if word in get_args(MessageCommand) else word
         if command:
-            return SoulInputSelection(inputs=[message], process=commands.get(command) or commands[UNKNOWN])
+            return SoulInputSelection(
+                inputs=[message], process=commands.get(command) or commands[UNKNOWN_COMMAND]
+            )
     return None
 
 
@@ -176,18 +191,12 @@ def command_word(text: str) -> str:
     return next((word for word in words if word.startswith("!")), "!")
 
 
-def _said(
-    journal: JournalReader,
-    questions: Sequence[Entry[QuestionAsked]],
-    messages: Inputs,
-    waiting: Inputs,
-    owners: Collection[str],
+def _select_messages(
+    journal: JournalReader, messages: Inputs, waiting: Inputs, owners: Collection[str]
 ) -> SoulInputSelection:
-    """Select a "go on", an answer in words or, if there is none, all messages; drop background
-    tasks.
-    """
+    """Select a "go on", an answer in words or, if there is none, all messages; drop background tasks."""
     first = messages[0]
-    for question in reversed(questions):
+    for question in reversed(journal.pending_entries(QuestionAsked, thread=first.thread)):
         theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]
         theirs = [entry for entry in theirs if was_written_after(journal, question, _ts(entry))]
         if question.event.resumes and first in theirs and means_continue(_words(first)):
@@ -197,16 +206,16 @@ def _said(
     return SoulInputSelection(inputs=[*messages, *_ranked(waiting, InputRank.AFTER)])
 
 
-def _unasked(wanted: Entry[UnpromptedMessage]) -> SoulInputSelection:
-    if wanted.event.leave:
-        return SoulInputSelection(inputs=[wanted], process="asking_leave")
-    return SoulInputSelection(inputs=[wanted], process="saying")
+def _select_unprompted(message: Entry[UnpromptedMessage]) -> SoulInputSelection:
+    if message.event.leave:
+        return SoulInputSelection(inputs=[message], process="asking_leave")
+    return SoulInputSelection(inputs=[message], process="saying")
 
 
-def _left(journal: JournalReader, waiting: Inputs) -> SoulInputSelection:
+def _select_rest(journal: JournalReader, waiting: Inputs) -> SoulInputSelection:
     for ended in _ranked(waiting, InputRank.RESUME):
         if isinstance(ended.event, ForgetCompleted | DeletionCompleted):
-            return SoulInputSelection(inputs=[ended], process=REMEMBERING)
+            return SoulInputSelection(inputs=[ended], process=REMEMBERING_PROCESS)
         return SoulInputSelection(inputs=[ended], resumes=question_answered_by(journal, ended))
     first = waiting[0]
     assert isinstance(first.event, BackgroundTask), first.kind
@@ -250,8 +259,8 @@ def answers_open_question(journal: JournalReader, message: Entry[Input], owners:
 def means_continue(text: str) -> bool:
     """True if the text only says "go on" or the like."""
     words = re.sub(r"<@\w+>|[^\w\s]", " ", text).casefold().split()
-    said = [word for word in words if word not in POLITE]
-    return " ".join(said) in ONWARD
+    said = [word for word in words if word not in POLITE_WORDS]
+    return " ".join(said) in CONTINUE_PHRASES
 
 
 def is_background_only(inputs: Inputs) -> bool:
@@ -291,22 +300,6 @@ def in_slack_order(messages: Iterable[Entry[Any]]) -> list[Entry[PersonMessage]]
 def _when(entry: Entry[Any]) -> tuple[Decimal, bool, int]:
     is_change = isinstance(entry.event, OverheardMessage) and bool(entry.event.note)
     return moment_of(entry.event.ts), is_change, entry.seq
-
-
-DEEP_READING_PROCESS = "deep_reading"
-
-
-DELIBERATION_PROCESS = "deliberation"
-
-
-SELF_CALL_TEXT = "prompts/open/asked"
-"""Name of the text that says when to switch to open thought."""
-
-
-INNER_LIFE_PROCESS = "inner_life"
-
-
-REMEMBERING_PROCESS = "remembering"
 
 
 EDITS_STEP = "edited"
@@ -434,94 +427,6 @@ def with_edits(
         else:
             answered.append(entry)
     return answered
-
-
-SECONDS_TO_STATUS, SENTENCE = 20.0, 60.0
-"""Seconds without a first word until people see a status, and until they see a sentence."""
-
-
-@dataclass(eq=False, kw_only=True)
-class FirstWordWait:
-    """A wait for an answer's first words; `since` is steady time.
-
-    `signs` counts the notices so far, `telling` is the one being sent. `failed`: Slack refused the sentence.
-    """
-
-    since: float
-    calls: int = 0
-    signs: int = 0
-    telling: asyncio.Task[None] | None = None
-    failed: bool = False
-
-    @property
-    def next_sign_at(self) -> float | None:
-        """Steady time of the next notice, or None."""
-        if self.signs > 1:
-            return None
-        return self.since + (SECONDS_TO_STATUS, SENTENCE)[self.signs]
-
-    async def finish_telling(self) -> None:
-        """Wait until a notice being sent is in Slack."""
-        if self.telling is not None:
-            telling, self.telling = self.telling, None
-            await telling
-
-
-class FirstWordWaits:
-    """Waits for first words by execution, in memory only."""
-
-    def __init__(self) -> None:
-        self._of: WeakKeyDictionary[Execution, FirstWordWait] = WeakKeyDictionary()
-        self._calling: dict[Execution, FirstWordWait] = {}
-        self.any = asyncio.Event()
-        """Set while any execution may wait."""
-
-    @asynccontextmanager
-    async def track_wait(
-        self, execution: Execution, now: float, *, anew: bool
-    ) -> AsyncIterator[FirstWordWait]:
-        """Count the time in which a model call waits or runs; `anew` begins at zero for each call."""
-        wait = self._of.get(execution)
-        if wait is None:
-            wait = self._of[execution] = FirstWordWait(since=now)
-        elif anew and not wait.calls:
-            wait.since, wait.signs = now, 0
-        wait.calls += 1
-        self._calling[execution] = wait
-        self.any.set()
-        try:
-            yield wait
-        finally:
-            wait.calls -= 1
-            if not wait.calls:
-                del self._calling[execution]
-            await wait.finish_telling()
-
-    def has_failed(self, execution: Execution) -> bool:
-        wait = self._of.get(execution)
-        return wait is not None and wait.failed
-
-    @property
-    def next_sign_at(self) -> float | None:
-        """Earliest steady time of a notice, or None."""
-        return min(
-            (wait.next_sign_at for wait in self._calling.values() if wait.next_sign_at is not None),
-            default=None,
-        )
-
-    def overdue(self, now: float) -> Mapping[Execution, FirstWordWait]:
-        return {
-            execution: wait
-            for execution, wait in self._calling.items()
-            if wait.next_sign_at is not None and wait.next_sign_at <= now
-        }
-
-
-INITIAL_PROCESS = "conversation"
-
-
-EXPERT_PROCESS = "expert"
-"""Playbook with its own model; only Escalate leads to it."""
 
 
 def last_message_seq(journal: JournalReader, root: str, before: int = ALWAYS) -> int:

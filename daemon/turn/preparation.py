@@ -39,12 +39,16 @@ from daemon.turn.recall import entry_as_memory, recall_kept
 from daemon.turn.speech import whisper
 from daemon.turn.turn import Turn
 
-PATIENCE = 30.0
+FETCH_TIMEOUT = 30.0
 """Seconds that an answer may be delayed by the fetch of earlier messages."""
 
 
-TRIES = 5
+MOST_FETCHES = 5
 """Most turns of a thread that try the fetch."""
+
+
+MOST_WAITING_MESSAGES = 20
+"""Most unanswered messages imported from other threads of the DM."""
 
 
 async def fetch_earlier_messages(turn: Turn) -> None:
@@ -55,16 +59,16 @@ async def fetch_earlier_messages(turn: Turn) -> None:
     key = turn.ctx.next_key("overheard")
     called: Sequence[int] = ()
     if not turn.ctx.read_back(key) and turn.opened and _may_be_fetched(turn):
-        called = await _overhear(turn, turn.opened.event, key)
+        called = await _fetch_and_record(turn, turn.opened.event, key)
     await turn.answer_also(called)
 
 
-async def _overhear(turn: Turn, place: ConversationOpened, key: str) -> Sequence[int]:
-    unasked = _said_unasked(turn, place)
-    if (place.is_whole and not unasked) or not _is_wanted(turn):
+async def _fetch_and_record(turn: Turn, place: ConversationOpened, key: str) -> Sequence[int]:
+    unprompted = _unprompted_root(turn, place)
+    if (place.is_whole and not unprompted) or not _is_wanted(turn):
         return ()
     earlier = await _fetch(turn, turn.deps.surroundings)
-    found = await _kept(turn, earlier, unasked)
+    found = await _record_earlier(turn, earlier, unprompted)
     turn.add_earlier_messages(await turn.execution.append_soon(found, key))
     return earlier.called if earlier else ()
 
@@ -73,7 +77,7 @@ def _may_be_fetched(turn: Turn) -> bool:
     return not turn.execution.record.is_replaying and turn.apart is None and turn.addressed
 
 
-def _said_unasked(turn: Turn, place: ConversationOpened) -> Sequence[int]:
+def _unprompted_root(turn: Turn, place: ConversationOpened) -> Sequence[int]:
     root = turn.deps.people.places.find_unprompted(place.team, place.channel, place.ts)
     if not root:
         return []
@@ -83,13 +87,15 @@ def _said_unasked(turn: Turn, place: ConversationOpened) -> Sequence[int]:
 def _is_wanted(turn: Turn) -> bool:
     fetches = turn.journal.thread_entries(turn.thread, EarlierMessagesFetched)
     tries = [fetch.event for fetch in fetches if fetch.seq < turn.began_seq]
-    return len(tries) < TRIES and not any(fetch.whole for fetch in tries)
+    return len(tries) < MOST_FETCHES and not any(fetch.whole for fetch in tries)
 
 
-async def _kept(turn: Turn, found: EarlierMessages | None, unasked: Sequence[int]) -> EarlierMessagesFetched:
+async def _record_earlier(
+    turn: Turn, found: EarlierMessages | None, unprompted: Sequence[int]
+) -> EarlierMessagesFetched:
     """Append all fetched messages in one batch, as a thread may be long."""
     if found is None:
-        return EarlierMessagesFetched(seqs=tuple(unasked), whole=False)
+        return EarlierMessagesFetched(seqs=tuple(unprompted), whole=False)
     fence = Fence(thread=turn.thread, epoch=turn.execution.epoch)
     append = turn.journal.append
     appends = [
@@ -97,7 +103,7 @@ async def _kept(turn: Turn, found: EarlierMessages | None, unasked: Sequence[int
         for heard in found.heard
     ]
     kept = [entry.seq for entry, _ in await asyncio.gather(*appends)]
-    seqs = dict.fromkeys([*unasked, *found.own, *kept])
+    seqs = dict.fromkeys([*unprompted, *found.own, *kept])
     return EarlierMessagesFetched(seqs=tuple(seqs), whole=True)
 
 
@@ -106,7 +112,7 @@ async def _fetch(turn: Turn, surroundings: EarlierMessageSource) -> EarlierMessa
     ends = (
         fetching,
         asyncio.create_task(turn.execution.stopping.wait()),
-        asyncio.create_task(turn.deps.clock.sleep(PATIENCE)),
+        asyncio.create_task(turn.deps.clock.sleep(FETCH_TIMEOUT)),
     )
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -117,10 +123,6 @@ async def _fetch(turn: Turn, surroundings: EarlierMessageSource) -> EarlierMessa
         for end in ends:
             end.cancel()
         await asyncio.gather(*ends, return_exceptions=True)
-
-
-WAITING = 20
-"""Most unanswered messages imported from other threads of the DM."""
 
 
 async def import_dm_context(turn: Turn) -> None:
@@ -157,14 +159,14 @@ def _waiting(turn: Turn) -> Sequence[Entry[IncomingMessage]]:
         elsewhere = said.thread != turn.thread and dms.are_same_dm(said.thread, turn.thread)
         if elsewhere and said.seq < turn.began_seq and not said.event.command:
             waiting.append(said)
-    return waiting[-WAITING:]
+    return waiting[-MOST_WAITING_MESSAGES:]
 
 
 async def recall_restart_log(turn: Turn) -> None:
     """Add to the memory a log of the work before a restart, and the messages since."""
     if not turn.execution.restarts:
         return
-    lines = [_done(entry) for entry in turn.execution.restart_log if not entry.event.taken_from]
+    lines = [_log_line(entry) for entry in turn.execution.restart_log if not entry.event.taken_from]
     done = "\n".join([line for line in lines if line])
     words = turn.prompt("prompts/interrupted", log=done or "nothing yet")
     log = await turn.record(RestartLog(text=words))
@@ -173,7 +175,7 @@ async def recall_restart_log(turn: Turn) -> None:
     turn.memory = turn.memory.with_memory(turn.restart_log, *said)
 
 
-def _done(entry: Entry[Any]) -> str:
+def _log_line(entry: Entry[Any]) -> str:
     match entry.event:
         case ModelCall(outcome="ok" | "cut", text=text):
             return f"thought: {text}"
@@ -218,11 +220,11 @@ async def report_void_answers(turn: Turn, answers: Sequence[Entry[Input]]) -> No
     for given in of_kind(ButtonPress, answers):
         sentence = turn.prompt("prompts/sentences/changed")
         await whisper(turn, f"void-{given.seq}", given.event.user, sentence)
-    for asked in _left(turn):
+    for asked in _questions_before_restart(turn):
         await remove_buttons(turn, asked, "")
 
 
-def _left(turn: Turn) -> Sequence[Entry[QuestionAsked]]:
+def _questions_before_restart(turn: Turn) -> Sequence[Entry[QuestionAsked]]:
     journal = turn.journal
     left = list[Entry[QuestionAsked]]()
     for restart in journal.thread_entries(turn.thread, ExecutionRestarted, since=turn.execution.began.seq):

@@ -33,10 +33,10 @@ JOURNAL_THREAD = "soul"
 """Thread of entries that belong to no conversation."""
 
 
-LONGEST_FAULT = 400
+MOST_FAULT_CHARACTERS = 400
 
 
-INSTEAD = {
+CONSEQUENCES = {
     "kept": "The last good version stays in use.",
     "left out": "It is left out until then.",
     "as it is": "What it names in vain is left out.",
@@ -116,7 +116,7 @@ class PromptFiles:
     def faults(self) -> Sequence[str]:
         """Return a sentence for each unusable file, after a check."""
         self._look_once()
-        return [_told(fault) for fault in self._wrong.values()]
+        return [_fault_sentence(fault) for fault in self._wrong.values()]
 
     def _look_once(self) -> None:
         """Check the files, once for all turns that begin together: the check takes most of a turn's begin."""
@@ -141,7 +141,7 @@ class PromptFiles:
 
     def _complain(self, faults: Iterable[PromptFault]) -> None:
         for fault in faults:
-            log.warning("%s", _told(fault))
+            log.warning("%s", _fault_sentence(fault))
             self._unrecorded.append(fault)
 
     async def _record_faults(self) -> None:
@@ -255,8 +255,8 @@ class PromptFiles:
 
     def _fault(self, name: str, problem: str, *, as_it_is: bool = False) -> PromptFault:
         words = escaped_line(f"{name}.md cannot be used: {problem}")
-        if len(words) > LONGEST_FAULT:
-            words = f"{words[:LONGEST_FAULT]}…"
+        if len(words) > MOST_FAULT_CHARACTERS:
+            words = f"{words[:MOST_FAULT_CHARACTERS]}…"
         elif not words.endswith("?"):
             words += "."
         instead: Literal["kept", "left out", "as it is"] = "left out"
@@ -271,8 +271,8 @@ class PromptFiles:
             self._good = {**self._good, name: text}
 
 
-def _told(fault: PromptFault) -> str:
-    return f"{fault.text} {INSTEAD[fault.instead]}"
+def _fault_sentence(fault: PromptFault) -> str:
+    return f"{fault.text} {CONSEQUENCES[fault.instead]}"
 
 
 def _stamp(file: str) -> Stamp | None:
@@ -285,25 +285,24 @@ def _stamp(file: str) -> Stamp | None:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
-KEY = "tag-suffix"
+SUFFIX_KEY = "tag-suffix"
 
 
-LETTERS = "bcdfghjkmnpqrtvwxz"
-
-
-DIGITS = "23456789"
-"""Characters that are hard to confuse and form no words."""
+LETTERS, DIGITS = "bcdfghjkmnpqrtvwxz", "23456789"
+"""Characters of a suffix: hard to confuse, and without vowels, so that they form no words."""
 
 
 async def draw_tag_suffix(journal: Journal) -> None:
     """Draw the journal's tag suffix unless it has one. Raises JournalError."""
     with suppress(JournalDamaged):  # a damaged suffix must not be replaced
-        if journal.get(KEY) is None:
+        if journal.get(SUFFIX_KEY) is None:
             drawn = SuffixDrawn(suffix=choice(LETTERS) + choice(DIGITS))
-            await journal.append(JOURNAL_THREAD, drawn, key=KEY, author="core")
+            await journal.append(JOURNAL_THREAD, drawn, key=SUFFIX_KEY, author="core")
 
 
 class TagSuffixHistory:
+    """The tag suffix as of an entry."""
+
     def __init__(self, journal: JournalReader) -> None:
         self._journal = journal
         self._drawn: Entry[SuffixDrawn] | None = None
@@ -312,7 +311,7 @@ class TagSuffixHistory:
         """Return the suffix before an entry; empty if none was drawn or its entry is damaged."""
         if self._drawn is None:
             with suppress(JournalDamaged):
-                self._drawn = cast("Entry[SuffixDrawn] | None", self._journal.get(KEY))
+                self._drawn = cast("Entry[SuffixDrawn] | None", self._journal.get(SUFFIX_KEY))
         if self._drawn is None or self._drawn.seq >= before:
             return ""
         return self._drawn.event.suffix

@@ -90,10 +90,10 @@ def unprompted_message(turn: Turn) -> UnpromptedMessage | None:
 
     Then the turn says it, or asks an owner whether it may.
     """
-    wanted = _unprompted_message_of(turn.journal, turn.execution.id)
-    if wanted is None:
+    message = _unprompted_message_of(turn.journal, turn.execution.id)
+    if message is None:
         return None
-    return wanted.event
+    return message.event
 
 
 def _unprompted_message_of(journal: JournalReader, execution: str) -> Entry[UnpromptedMessage] | None:
@@ -105,14 +105,14 @@ def _unprompted_message_of(journal: JournalReader, execution: str) -> Entry[Unpr
 
 async def may_still_say(turn: Turn) -> bool:
     """Return True if that message may still be known where it is to be said: others can read there by now."""
-    wanted = unprompted_message(turn)
-    assert wanted
-    there = wanted.to or turn.thread
+    message = unprompted_message(turn)
+    assert message
+    there = message.to or turn.thread
 
     async def judged() -> str:
         await turn.deps.people.places.update()
         views = Visibility(turn.deps.people.places)
-        if views.may_know(there, wanted.view, wrote=wanted.by):
+        if views.may_know(there, message.view, wrote=message.by):
             return "yes"
         return "no"
 
@@ -126,14 +126,14 @@ async def report_unprompted_outcome(turn: Turn, outcome: Became, execution: str 
     `execution` is the one that was to say it, if not this turn's. No step: whoever ends that execution has
     steps of its own, and finds here that it was done.
     """
-    wanted = _unprompted_message_of(turn.journal, execution or turn.execution.id)
-    if wanted is None:
+    message = _unprompted_message_of(turn.journal, execution or turn.execution.id)
+    if message is None:
         return
-    key = f"said-out:{wanted.key}"
+    key = f"said-out:{message.key}"
     if turn.journal.get(key) is None:
-        there = wanted.event.to or turn.thread
-        told = UnpromptedOutcome(by=wanted.event.by, to=there, outcome=outcome)
-        await turn.execution.append(told, key, cause=wanted.seq)
+        there = message.event.to or turn.thread
+        told = UnpromptedOutcome(by=message.event.by, to=there, outcome=outcome)
+        await turn.execution.append(told, key, cause=message.seq)
 
 
 # Questions
@@ -149,10 +149,10 @@ def two_buttons(text: str, yes: str, no: str) -> tuple[Button, Button]:
 
 async def send_branch_question(turn: Turn, key: str, question: Question) -> None:
     """Have the root thread ask a branch's question. It is recorded with the question, so it needs no step."""
-    wished = part_key(key, "wish")
-    if turn.journal.get(wished):
+    request_key = part_key(key, "wish")
+    if turn.journal.get(request_key):
         return
-    wish = BranchQuestion(
+    request = BranchQuestion(
         branch=turn.thread,
         text=question.text,
         asks=key,
@@ -162,7 +162,7 @@ async def send_branch_question(turn: Turn, key: str, question: Question) -> None
         wait=question.wait,
         about=question.about,
     )
-    await turn.execution.append(wish, wished, thread=turn.root)
+    await turn.execution.append(request, request_key, thread=turn.root)
 
 
 def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion | None:
@@ -174,26 +174,26 @@ def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion
 
 def branch_question(turn: Turn) -> Question | None:
     """Return the branch's question that this turn asks readers of its conversation."""
-    wish = branch_question_of(turn.journal, turn.execution.id)
-    if wish is None:
+    request = branch_question_of(turn.journal, turn.execution.id)
+    if request is None:
         return None
     return Question(
-        text=wish.text,
-        to=turn.readers_among(wish.to),
-        owners=turn.readers_among(wish.owners),
-        choices=[Button(label=label, value=value, style=style) for label, value, style in wish.choices],
-        wait=wish.wait,
-        about=wish.about,
+        text=request.text,
+        to=turn.readers_among(request.to),
+        owners=turn.readers_among(request.owners),
+        choices=[Button(label=label, value=value, style=style) for label, value, style in request.choices],
+        wait=request.wait,
+        about=request.about,
     )
 
 
 def asking_branch(turn: Turn) -> Sequence[int]:
     """Return the spawn entry of the asking branch, whose end cancels the question."""
-    wish = branch_question_of(turn.journal, turn.execution.id)
-    if wish is None:
+    request = branch_question_of(turn.journal, turn.execution.id)
+    if request is None:
         return ()
-    begun = turn.journal.thread_entries(parent_of(wish.branch), ThreadSpawned)
-    return seqs_of([entry for entry in begun if entry.event.thread == wish.branch])
+    begun = turn.journal.thread_entries(parent_of(request.branch), ThreadSpawned)
+    return seqs_of([entry for entry in begun if entry.event.thread == request.branch])
 
 
 async def wait_for_earlier_questions(turn: Turn) -> bool:
@@ -202,14 +202,14 @@ async def wait_for_earlier_questions(turn: Turn) -> bool:
     Raises ExecutionSuspended.
     """
     while True:
-        earlier = await turn.ctx.record_if_found("earlier", lambda: _earlier(turn))
+        earlier = await turn.ctx.record_if_found("earlier", lambda: _earlier_questions(turn))
         if earlier is None:
             break
         await turn.ctx.wait(closed=earlier.event.inputs, name="earlier-wish")
-    return await turn.ctx.record_if_found("forlorn", lambda: _end_of_wisher(turn)) is None
+    return await turn.ctx.record_if_found("forlorn", lambda: _end_of_asking_branch(turn)) is None
 
 
-def _earlier(turn: Turn) -> InputsReceived | None:
+def _earlier_questions(turn: Turn) -> InputsReceived | None:
     journal = turn.journal
     pending: list[Entry[Any]] = []
     pending += journal.pending_entries(QuestionAsked, thread=turn.thread)
@@ -230,11 +230,11 @@ def _is_earlier(turn: Turn, execution: str) -> bool:
     )
 
 
-def _end_of_wisher(turn: Turn) -> InputsReceived | None:
+def _end_of_asking_branch(turn: Turn) -> InputsReceived | None:
     journal = turn.journal
-    wish = branch_question_of(journal, turn.execution.id)
-    assert wish
-    thread = wish.branch
+    request = branch_question_of(journal, turn.execution.id)
+    assert request
+    thread = request.branch
     while parent_of(thread):
         ends = journal.thread_entries(thread, CancelRequest, ThreadEnded)
         if ends:
@@ -245,14 +245,14 @@ def _end_of_wisher(turn: Turn) -> InputsReceived | None:
 
 async def answered_since(turn: Turn, question: Question) -> Answer | None:
     """Return an answer about the same limit that was given after this question was sent."""
-    found = await turn.ctx.record_if_found("answered", lambda: _given_since(turn, question))
+    found = await turn.ctx.record_if_found("answered", lambda: _answer_since(turn, question))
     if found is None:
         return None
     given: Entry[QuestionAnswered] = turn.journal.entry(found.event.inputs[0])
     return Answer(value=given.event.value, by=given.event.by, at=given.at)
 
 
-def _given_since(turn: Turn, question: Question) -> InputsReceived | None:
+def _answer_since(turn: Turn, question: Question) -> InputsReceived | None:
     if "resets" not in question.about:
         return None
     for entry in turn.journal.thread_entries(turn.thread, QuestionAnswered, since=turn.inputs[0].seq):
@@ -266,38 +266,38 @@ async def answer_branch(turn: Turn, answer: Answer, execution: str = "") -> None
 
     No step, since any step that ends the asking execution may call it.
     """
-    wish = branch_question_of(turn.journal, execution or turn.execution.id)
-    if wish is None:
+    request = branch_question_of(turn.journal, execution or turn.execution.id)
+    if request is None:
         return
-    key = f"relayed:{wish.asks}"
+    key = f"relayed:{request.asks}"
     if turn.journal.get(key):
         return
     words = ""
     if answer.memories:
         words = answer.memories[-1].content
-    relayed = BranchAnswer(answers=wish.asks, value=answer.value, by=answer.by, text=words)
-    await turn.execution.append(relayed, key, thread=wish.branch)
+    relayed = BranchAnswer(answers=request.asks, value=answer.value, by=answer.by, text=words)
+    await turn.execution.append(relayed, key, thread=request.branch)
 
 
 SAY = "say"
 
 
-PATIENT = 8
+MOST_FAILED_ATTEMPTS = 8
 """Failed attempts, over some minutes, after which buttons stay."""
 
 
 async def ask(turn: Turn, name: str, question: Question) -> Answer:
     """Put a question to people. Return the answer, or suspend the execution until it comes."""
     _check(turn, question)
-    asks = _asked(question)
+    asks = _question_event(question)
 
     async def say(key: str) -> QuestionAsked:
         about = fingerprint(name, asks, question.wait)
         labels = tuple(choice.label for choice in question.choices)
-        return replace(asks, said=await _put(turn, key, question, about), labels=labels)
+        return replace(asks, said=await _say_question(turn, key, question, about), labels=labels)
 
     async def keep(asked: Entry[QuestionAsked], given: Entry[Input]) -> QuestionAnswered:
-        return await _answered(turn, asked, given, question)
+        return await _answer_event(turn, asked, given, question)
 
     answer = await turn.ctx.ask_for(
         name,
@@ -311,7 +311,7 @@ async def ask(turn: Turn, name: str, question: Question) -> Answer:
     asked: Entry[QuestionAsked] = turn.journal.entry(answer.event.asked)
     await remove_buttons(turn, asked, answer.event.text)
     turn.resume_at(answer.at, was_told=bool(question.to))
-    return _remembered(turn, asked, answer)
+    return _answer_with_memories(turn, asked, answer)
 
 
 def _check(turn: Turn, question: Question) -> None:
@@ -325,7 +325,7 @@ def _check(turn: Turn, question: Question) -> None:
         )
 
 
-def _asked(question: Question) -> QuestionAsked:
+def _question_event(question: Question) -> QuestionAsked:
     return QuestionAsked(
         text=question.text,
         to=tuple(question.to),
@@ -337,7 +337,7 @@ def _asked(question: Question) -> QuestionAsked:
     )
 
 
-async def _put(turn: Turn, key: str, question: Question, about: str) -> tuple[int, ...]:
+async def _say_question(turn: Turn, key: str, question: Question, about: str) -> tuple[int, ...]:
     if not question.text:
         return ()
     if not turn.addressed:
@@ -351,7 +351,7 @@ async def _put(turn: Turn, key: str, question: Question, about: str) -> tuple[in
     return tuple(seqs_of(spoken))
 
 
-async def _answered(
+async def _answer_event(
     turn: Turn, asked: Entry[QuestionAsked], given: Entry[Input], question: Question
 ) -> QuestionAnswered:
     meanwhile = tuple(_meanwhile(turn, asked))
@@ -359,7 +359,7 @@ async def _answered(
     event = given.event
     if isinstance(event, ButtonPress):
         name = await turn.speaker.name(given.author) or event.name
-        text = _chose(name, question, event.value)
+        text = _choice_in_words(name, question, event.value)
         return replace(answer, value=event.value, by=given.author, text=text)
     if isinstance(event, BranchAnswer):
         return replace(answer, value=event.value, by=event.by, text=event.text)
@@ -369,7 +369,7 @@ async def _answered(
     return answer
 
 
-def _chose(name: str, question: Question, value: str) -> str:
+def _choice_in_words(name: str, question: Question, value: str) -> str:
     label = value
     for choice in question.choices:
         if choice.value == value:
@@ -392,7 +392,7 @@ def _meanwhile(turn: Turn, asked: Entry[QuestionAsked]) -> list[int]:
     return [*seqs_of(summed_up), *said, *seqs_of(past.overheard)]
 
 
-def _remembered(turn: Turn, asked: Entry[QuestionAsked], answer: Entry[QuestionAnswered]) -> Answer:
+def _answer_with_memories(turn: Turn, asked: Entry[QuestionAsked], answer: Entry[QuestionAnswered]) -> Answer:
     event = answer.event
     seqs = [*asked.event.said, *event.meanwhile, *event.seqs]
     memories: list[Memory] = [*recall_kept(turn.journal.entries_at(seqs), turn.tag_suffix)]
@@ -413,11 +413,11 @@ async def remove_buttons(turn: Turn, asked: Entry[QuestionAsked], answer: str) -
         return
     last = turn.journal.entry(asked.event.said[-1])
     if isinstance(last.event, SpeechFinished):
-        await _take_buttons(turn, last, f"settle-{asked.seq}", answer)
+        await _replace_buttons(turn, last, f"settle-{asked.seq}", answer)
 
 
 async def remove_orphan_buttons(turn: Turn, spoken: Entry[SpeechFinished]) -> None:
-    await _take_buttons(turn, spoken, f"settle-{spoken.seq}", "")
+    await _replace_buttons(turn, spoken, f"settle-{spoken.seq}", "")
 
 
 def orphan_questions(recorded: Sequence[Entry[Any]]) -> list[Entry[SpeechFinished]]:
@@ -436,7 +436,7 @@ def orphan_questions(recorded: Sequence[Entry[Any]]) -> list[Entry[SpeechFinishe
     return list(said.values())
 
 
-async def _take_buttons(turn: Turn, spoken: Entry[SpeechFinished], name: str, answer: str) -> None:
+async def _replace_buttons(turn: Turn, spoken: Entry[SpeechFinished], name: str, answer: str) -> None:
     ts, speech = spoken.event.ts, speech_key_of(spoken.key)
     text = f"{spoken.event.text}\n{answer}".strip()
 
@@ -449,7 +449,7 @@ async def _take_buttons(turn: Turn, spoken: Entry[SpeechFinished], name: str, an
         except ContentRefused as refusal:
             return str(refusal)
         except PostFailed as failure:
-            if len(turn.execution.failed_attempts) < PATIENT:
+            if len(turn.execution.failed_attempts) < MOST_FAILED_ATTEMPTS:
                 raise
             return str(failure)
 

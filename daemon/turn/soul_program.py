@@ -59,10 +59,10 @@ from daemon.kinds.thought_kinds import INTERRUPTED
 from daemon.memory import WorkingMemory, working_memory
 from daemon.model import ACCOUNT
 from daemon.turn.branches import Branches, begin_wait, input_of_ended_wait
+from daemon.turn.first_word_waits import SECONDS_TO_STATUS, FirstWordWait
 from daemon.turn.input_policy import (
-    SECONDS_TO_STATUS,
-    THINKING_PROCESS,
-    FirstWordWait,
+    DELIBERATION_PROCESS,
+    SoulInputSelection,
     edits_taken_in,
     in_slack_order,
     internal_inputs,
@@ -73,7 +73,6 @@ from daemon.turn.input_policy import (
     select_inputs,
     without_replaced_versions,
 )
-from daemon.turn.input_policy import SoulInputSelection as TakenBySoul
 from daemon.turn.plan_card import settle_plan_card
 from daemon.turn.preparation import (
     fetch_earlier_messages,
@@ -94,6 +93,22 @@ from daemon.turn.questions import (
 from daemon.turn.recall import is_spoken, recall_kept
 from daemon.turn.speech import is_broken_off, say, show_status, speech_at, speech_key_of
 from daemon.turn.turn import UNKNOWN_OUTCOME, Transition, Turn, TurnDependencies
+
+log = logging.getLogger(__name__)
+
+
+STATUS_TEXT = "prompts/sentences/still_thinking"
+
+
+WAITING_TEXT = "prompts/sentences/waiting"
+
+
+MOST_TRANSITIONS = 10
+"""Most transitions within one turn."""
+
+
+RECOVERY_SECONDS = 3_600.0
+"""Seconds until the next tick after one that failed or was stopped."""
 
 
 async def finish_open_messages(turn: Turn) -> None:
@@ -129,15 +144,6 @@ async def _end_cards(turn: Turn, begun: Sequence[Entry[Any]]) -> None:
         await settle_plan_card(turn, intent)
 
 
-STATUS = "prompts/sentences/still_thinking"
-
-
-WAITING = "prompts/sentences/waiting"
-
-
-log = logging.getLogger(__name__)
-
-
 async def watch_long_waits(deps: TurnDependencies) -> None:
     """Notify people who wait long for a first word; run until cancelled."""
     waits, clock = deps.waits, deps.clock
@@ -149,51 +155,49 @@ async def watch_long_waits(deps: TurnDependencies) -> None:
         left = waits.next_sign_at - clock.steady()
         await clock.sleep(min(left, SECONDS_TO_STATUS))  # a wait that begins meanwhile is due later
         for execution, wait in waits.overdue(clock.steady()).items():
-            _act(deps, execution, wait)
+            _notify(deps, execution, wait)
 
 
-def _act(deps: TurnDependencies, execution: Execution, wait: FirstWordWait) -> None:
+def _notify(deps: TurnDependencies, execution: Execution, wait: FirstWordWait) -> None:
     wait.signs += 1
-    if (
-        execution.is_shown or execution.is_in_outage
-    ):  # people already see an answer or the notice of an outage
-        return
-    turn = _turn(deps, execution)
+    if execution.is_shown or execution.is_in_outage:
+        return  # people already see an answer or the notice of an outage
+    turn = _wait_turn(deps, execution)
     if wait.signs == 1:
-        show_status(turn, turn.prompt(STATUS))
+        show_status(turn, turn.prompt(STATUS_TEXT))
     elif _is_waited_for(turn):
-        wait.telling = asyncio.create_task(_tell(turn, wait), name=f"the wait of {execution.id}")
+        wait.telling = asyncio.create_task(_post_sentence(turn, wait), name=f"the wait of {execution.id}")
 
 
-def _turn(deps: TurnDependencies, execution: Execution) -> Turn:
+def _wait_turn(deps: TurnDependencies, execution: Execution) -> Turn:
     """Return a turn whose steps have keys apart from the execution's."""
     return Turn(deps, Context(execution, part_key(execution.turn, "wait")))
 
 
 def _is_waited_for(turn: Turn) -> bool:
     expects = turn.must_answer or bool(turn.execution.recorded_entries(QuestionAnswered))
-    return expects and turn.addressed and turn.ctx.read_back(_told(turn)) is None
+    return expects and turn.addressed and turn.ctx.read_back(_sentence_key(turn)) is None
 
 
-def _told(turn: Turn) -> str:
+def _sentence_key(turn: Turn) -> str:
     return f"{turn.ctx.path}/told#1"
 
 
-async def _tell(turn: Turn, wait: FirstWordWait) -> None:
+async def _post_sentence(turn: Turn, wait: FirstWordWait) -> None:
     try:
-        await speech_at(turn, _told(turn)).finish(turn.prompt(WAITING), answers=False)
-        show_status(turn, turn.prompt(STATUS))  # Slack clears the status with each message
+        await speech_at(turn, _sentence_key(turn)).finish(turn.prompt(WAITING_TEXT), answers=False)
+        show_status(turn, turn.prompt(STATUS_TEXT))  # Slack clears the status with each message
     except PostFailed as error:
         wait.failed = True
-        log.info("A person who waits could not be told so: %s.", error)
+        log.info("Could not tell a waiting person about the wait: %s.", error)
     except (FencedError, JournalError):
         wait.failed = True  # the turn's next step will fail in the same way
 
 
 async def settle_wait_sentence(deps: TurnDependencies, execution: Execution) -> None:
-    turn = _turn(deps, execution)
+    turn = _wait_turn(deps, execution)
     if execution.pending_about(turn.ctx.path):
-        await speech_at(turn, _told(turn)).settle()
+        await speech_at(turn, _sentence_key(turn)).settle()
 
 
 def visible_messages(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | SpeechFinished]]:
@@ -258,7 +262,7 @@ def end_suspended(turn: Turn) -> SoulTurnEnded:
     seen += of_kind(PersonMessage, accepted)
     said = in_slack_order(without_replaced_versions([*turn.heard, *turn.said]))
     memory = working_memory(recall_kept([*said, *in_seq_order(seen)], turn.tag_suffix))
-    return SoulTurnEnded(outcome="suspended", keep=_new(turn, memory))
+    return SoulTurnEnded(outcome="suspended", keep=_new_seqs(turn, memory))
 
 
 def is_refused_by_slack(turn: Turn) -> bool:
@@ -285,13 +289,13 @@ def has_said_everything(turn: Turn) -> bool:
 
 
 def _ended(turn: Turn, outcome: str, memory: WorkingMemory) -> SoulTurnEnded:
-    ended = SoulTurnEnded(outcome=outcome, keep=_new(turn, memory))
-    if _stays(turn):
+    ended = SoulTurnEnded(outcome=outcome, keep=_new_seqs(turn, memory))
+    if _keeps_process(turn):
         return ended
     return replace(ended, process=turn.process, params=turn.params)
 
 
-def _stays(turn: Turn) -> bool:
+def _keeps_process(turn: Turn) -> bool:
     """True if the thread keeps its process.
 
     A side turn keeps it unless it makes a transition; a resumed execution keeps it if open thought began
@@ -299,20 +303,20 @@ def _stays(turn: Turn) -> bool:
     """
     if turn.apart is not None:
         return turn.process == turn.first.event.process
-    return _thinks_meanwhile(turn)
+    return _open_thought_began_meanwhile(turn)
 
 
-def _thinks_meanwhile(turn: Turn) -> bool:
+def _open_thought_began_meanwhile(turn: Turn) -> bool:
     began = turn.execution.began.seq
-    if began == turn.began_seq or turn.first.event.process == THINKING_PROCESS:
+    if began == turn.began_seq or turn.first.event.process == DELIBERATION_PROCESS:
         return False
     turned_to = [taken.event.to for taken in turn.execution.recorded_entries(ProcessChanged)]
-    if THINKING_PROCESS in turned_to:
+    if DELIBERATION_PROCESS in turned_to:
         return False
-    return turn.deps.pasts.history_of(turn.thread, began).process == THINKING_PROCESS
+    return turn.deps.pasts.history_of(turn.thread, began).process == DELIBERATION_PROCESS
 
 
-def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
+def _new_seqs(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
     journal, seqs = turn.journal, memory.seqs
     if turn.execution.restarts:
         seqs = tuple(_original(journal, seq) for seq in seqs)
@@ -332,13 +336,9 @@ def _original(journal: JournalReader, seq: int) -> int:
     return entry.seq
 
 
-MAX_TRANSITIONS = 10
-
-
-RECOVERY = 3_600.0
-
-
 class TooManyTransitions(RuntimeError):
+    """A turn whose processes go over to each other without end."""
+
     recorded_name = "TooManyTransitions"
 
 
@@ -351,6 +351,8 @@ def commands_of(processes: Mapping[str, object]) -> Mapping[str, str]:
 
 
 class SoulProgram(Program):
+    """The program that the engine runs in each thread: the soul at work on a turn."""
+
     author = "soul"
 
     def __init__(self, deps: TurnDependencies) -> None:
@@ -373,7 +375,7 @@ class SoulProgram(Program):
                 process=first.event.process,
                 texts=first.event.texts,
             )
-        assert isinstance(taken, TakenBySoul)
+        assert isinstance(taken, SoulInputSelection)
         texts = await self._deps.texts.current_set(self._deps.make_texts)
         if taken.process:
             return SoulTurnBegan(
@@ -383,9 +385,9 @@ class SoulProgram(Program):
         now = self._deps.journal.last_seq_of_all() + 1
         await self._deps.pasts.preload(thread, now)
         past = self._deps.pasts.history_of(thread, now)
-        process = self._known(past.process)
+        process = self._known_process(past.process)
         if internal_inputs(taken.inputs):
-            process = THINKING_PROCESS
+            process = DELIBERATION_PROCESS
         return SoulTurnBegan(execution=execution, inputs=inputs, process=process, texts=texts)
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
@@ -404,7 +406,7 @@ class SoulProgram(Program):
 
     async def run(self, ctx: Context) -> Turn:
         """Run the thread's process, and those that it changes to within the turn."""
-        await self._ready(ctx)
+        await self._preload(ctx)
         if not ctx.execution.is_new:
             await settle_wait_sentence(self._deps, ctx.execution)
         turn = Turn(self._deps, ctx)
@@ -422,13 +424,13 @@ class SoulProgram(Program):
                 await self._think(turn)
             if self._deps.waits.has_failed(ctx.execution):
                 await settle_wait_sentence(self._deps, ctx.execution)
-            if turn.process == THINKING_PROCESS and Branches(turn).open:
+            if turn.process == DELIBERATION_PROCESS and Branches(turn).open:
                 after = turn.current_mood().status
         finally:
             show_status(turn, after)
         return turn
 
-    async def _ready(self, ctx: Context) -> None:
+    async def _preload(self, ctx: Context) -> None:
         execution = ctx.execution
         deps = self._deps
         said = messages_to_answer(execution.inputs) or last_message_to_soul(
@@ -440,10 +442,10 @@ class SoulProgram(Program):
 
     async def _think(self, turn: Turn) -> None:
         if turn.silent and turn.process not in self._deps.processes:
-            log.warning("The process %s is gone, and an afterthought with it.", turn.process)
+            log.warning("Dropped a background task: the process %s does not exist any more.", turn.process)
             return
-        for _ in range(MAX_TRANSITIONS):
-            outcome = await self._deps.processes[self._known(turn.process)](turn)
+        for _ in range(MOST_TRANSITIONS):
+            outcome = await self._deps.processes[self._known_process(turn.process)](turn)
             if isinstance(outcome, WorkingMemory):
                 turn.memory = outcome
                 return
@@ -451,7 +453,7 @@ class SoulProgram(Program):
                 raise TypeError(f"the process {turn.process} returned {type(outcome).__name__}")
             if outcome.to not in self._deps.processes:
                 log.warning(
-                    "The process %s goes over into %s, and there is none of that name: it goes on in %s."
+                    "The process %s goes over to %s, which does not exist: the thread goes on in %s."
                     " There are %s.",
                     turn.process,
                     outcome.to,
@@ -461,9 +463,9 @@ class SoulProgram(Program):
             await turn.record_transition(outcome)  # the journal records each transition
             if not outcome.execute_now:
                 return
-        raise TooManyTransitions(f"{MAX_TRANSITIONS} transitions in one turn")
+        raise TooManyTransitions(f"{MOST_TRANSITIONS} transitions in one turn")
 
-    def _known(self, process: str | None) -> str:
+    def _known_process(self, process: str | None) -> str:
         if process is None or process not in self._deps.processes:
             return self._deps.initial
         return process
@@ -477,7 +479,7 @@ class SoulProgram(Program):
 
     async def settle(self, ctx: Context) -> None:
         await super().settle(ctx)
-        await self._ready(ctx)
+        await self._preload(ctx)
         await finish_before_restart(Turn(self._deps, ctx))
 
     def unknown(self, intent: Entry[Intent]) -> ActionObserved | CellRan:
@@ -487,30 +489,28 @@ class SoulProgram(Program):
 
     async def failed(self, ctx: Context) -> None:
         """Give up: finish what was begun in Slack, and say so once."""
-        await self._ready(ctx)
+        await self._preload(ctx)
         turn = Turn(self._deps, ctx)
         if turn.thread == INNER:
-            await _tick_failed(turn)
+            await _end_failed_tick(turn)
         await answer_branch(turn, NO_ANSWER)
         await report_unprompted_outcome(turn, "refused")
         if not is_refused_by_slack(turn):
             was_answered = has_said_everything(turn)
             await finish_open_card(turn)
-            await _let_go(turn)
+            await _finish_messages_and_questions(turn)
             if not was_answered:
-                await _last_word(turn, "failed")
+                await _say_last_words(turn, "failed")
         await super().failed(ctx)
 
     async def stopped(self, ctx: Context) -> None:
-        """Stop a failing turn: finish what it began in Slack, and confirm the stop to
-        whoever asked for it.
-        """
-        await self._ready(ctx)
+        """Stop a failing turn: finish its messages in Slack, and confirm the stop to whoever asked for it."""
+        await self._preload(ctx)
         turn = Turn(self._deps, ctx)
         if turn.thread == INNER:
-            await begin_wait(turn, within=RECOVERY, note={INNER_WAIT: "a tick was stopped"})
+            await begin_wait(turn, within=RECOVERY_SECONDS, note={INNER_WAIT: "a tick was stopped"})
         await report_unprompted_outcome(turn, "declined")
-        await _let_go(turn)
+        await _finish_messages_and_questions(turn)
         await finish_open_card(turn)
         stops = await ctx.receive(_is_stop)
         ctx.accept(stops)
@@ -519,16 +519,16 @@ class SoulProgram(Program):
             return
         if stops and turn.thread != INNER:
             await withdraw_questions(turn)
-            if turn.process == THINKING_PROCESS:
+            if turn.process == DELIBERATION_PROCESS:
                 await turn.record_transition(Transition(to=self._deps.initial, memory=turn.memory))
         if not turn.execution.recorded_entries(SpeechFinished):
-            await _last_word(turn, "stopped")
+            await _say_last_words(turn, "stopped")
 
     def gave_up(self, ctx: Context) -> SoulTurnEnded:
         return end_failed(Turn(self._deps, ctx))
 
     async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
-        await self._ready(ctx)
+        await self._preload(ctx)
         await report_void_answers(Turn(self._deps, ctx), answers)
 
     def is_fault(self, error: Exception) -> bool:
@@ -556,7 +556,7 @@ def _is_stop(entry: Entry[Input]) -> bool:
     return entry.event.rank is InputRank.STOP
 
 
-async def _tick_failed(turn: Turn) -> None:
+async def _end_failed_tick(turn: Turn) -> None:
     why = ""
     woke: list[int] = []
     for due in of_kind(TickDue, turn.inputs):
@@ -565,10 +565,10 @@ async def _tick_failed(turn: Turn) -> None:
     told = of_kind(TickLogged, turn.journal.execution_entries(turn.execution.id))
     if all(context_of(one.key) == turn.ctx.path for one in told):  # this function may run twice
         await turn.record(TickLogged(tick=turn.began_seq, outcome="failed", why=why))
-    await begin_wait(turn, within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
+    await begin_wait(turn, within=RECOVERY_SECONDS, note={INNER_WAIT: "a tick failed", "woke": woke})
 
 
-async def _let_go(turn: Turn) -> None:
+async def _finish_messages_and_questions(turn: Turn) -> None:
     await finish_open_messages(turn)
     done = turn.journal.execution_entries(turn.execution.id)
     for gone in of_kind(QuestionWithdrawn, done):
@@ -581,7 +581,7 @@ async def _let_go(turn: Turn) -> None:
         await remove_orphan_buttons(turn, spoken)
 
 
-async def _last_word(turn: Turn, name: str) -> None:
+async def _say_last_words(turn: Turn, name: str) -> None:
     if turn.addressed and not turn.silent:
         sentence = turn.prompt(f"prompts/sentences/{name}")
         await say(turn, sentence, name, answers=name != "failed")

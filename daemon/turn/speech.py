@@ -29,17 +29,18 @@ from daemon.kinds import (
 )
 from daemon.ports import ButtonRow, MessagePage, PostedMessage, Speaker
 from daemon.prompts.elements import fill_placeholders
-from daemon.turn.model_calls import report_slack_refusal
+from daemon.turn.owner_alerts import report_slack_refusal
 from daemon.turn.turn import SENTENCES, UNKNOWN_OUTCOME, Turn
 
-HALVINGS = 2
+MOST_HALVINGS = 2
+"""Most halvings of a refused page before it is posted as plain text."""
 
 
-SMALLEST = 200
+LEAST_HALF = 200
 """Least characters of a half of a page."""
 
 
-PLAIN = 3_500
+MOST_PLAIN_CHARACTERS = 3_500
 """Most characters of a plain page; Slack's edits take 4,000."""
 
 
@@ -82,7 +83,7 @@ class PageQueue:
             return self._divide()
         if self._since >= self._refused_upto:
             self._refused_upto = self.next_page.upto
-        if self._halvings < HALVINGS and self._divide():
+        if self._halvings < MOST_HALVINGS and self._divide():
             self._halvings += 1
         else:
             self.plain = True
@@ -90,7 +91,7 @@ class PageQueue:
         return True
 
     def _divide(self) -> bool:
-        if self.next_page.upto - self._since < 2 * SMALLEST:
+        if self.next_page.upto - self._since < 2 * LEAST_HALF:
             return False
         half = (self._since + self.next_page.upto) // 2
         pages = len(self._left)
@@ -99,8 +100,8 @@ class PageQueue:
 
     def _plain_ends(self) -> list[int]:
         ends, since = list[int](), self._since
-        while self._refused_upto - since > PLAIN:
-            since = self._speaker.page_end(self._text[: since + PLAIN], since)
+        while self._refused_upto - since > MOST_PLAIN_CHARACTERS:
+            since = self._speaker.page_end(self._text[: since + MOST_PLAIN_CHARACTERS], since)
             ends.append(since)
         return [*ends, self._refused_upto]
 
@@ -110,7 +111,7 @@ class PageQueue:
         self._left = list(pages[len(self._ends) :])
 
 
-DATED = (
+KINDS_WITH_TS = (
     IncomingMessage,
     StopRequest,
     ButtonPress,
@@ -150,7 +151,7 @@ async def own_messages_since(turn: Turn, intent: Entry[Any] | None) -> list[Post
 def last_known_ts(journal: JournalReader, thread: str, seq: int) -> float:
     """Return the latest ts in the thread known before an entry."""
     dated: list[Entry[Any]] = []
-    dated += journal.thread_entries(thread, *DATED)
+    dated += journal.thread_entries(thread, *KINDS_WITH_TS)
     return max((float(entry.event.ts) for entry in dated if entry.seq < seq), default=0.0)
 
 
@@ -164,6 +165,8 @@ def ts_of_key(own: Sequence[PostedMessage], keys: Collection[str]) -> str | None
 
 
 class OutgoingMessage:
+    """One Slack message of a speech: its intent, perhaps a stream, and its receipt."""
+
     def __init__(self, turn: Turn, key: str) -> None:
         self._key = key
         self._turn = turn
@@ -301,7 +304,7 @@ class OutgoingMessage:
     async def keep_as_is(self, text: str) -> Entry[SpeechFinished | SpeechDropped]:
         """Record a message that broke off as it is, with this text."""
         ts = await self.posted_ts()
-        assert ts, "what stands nowhere is unsaid"
+        assert ts, "a message that broke off is in Slack"
         return await self._end(SpeechFinished(ts=ts, text=text), await self._intend())
 
     async def record_unsaid(self, asked: str) -> Entry[SpeechFinished | SpeechDropped] | None:
@@ -404,11 +407,11 @@ class OutgoingMessage:
         return await self._turn.execution.append(receipt, key, cause=intent.seq, closes=[intent.seq])
 
 
-LONGEST_STREAM = 225.0
+MOST_STREAM_SECONDS = 225.0
 """Seconds until a stream continues in a new message; Slack ends streams after 300."""
 
 
-BROKEN = " …"
+BROKEN_OFF_END = " …"
 """Ending of a message that broke off."""
 
 
@@ -474,7 +477,7 @@ class Speech:
                 return
         message = self._message(len(whole))
         await message.show(growing.text)
-        if message.age > LONGEST_STREAM:
+        if message.age > MOST_STREAM_SECONDS:
             cut = self._turn.speaker.page_end(text, _end_of(whole))
             self._cuts.append(cut)
 
@@ -601,7 +604,7 @@ class Speech:
         receipts = list[Entry[SpeechFinished | SpeechDropped]]()
         for message in messages:
             if await message.posted_ts() and not message.receipt:
-                end = BROKEN if message is messages[-1] else ""
+                end = BROKEN_OFF_END if message is messages[-1] else ""
                 try:
                     receipt = await message.break_off(end, lost, self._half_said)
                 except ContentRefused:
@@ -627,7 +630,7 @@ class Speech:
     async def _take_back(self) -> None:
         self._taken_back = True
         for message in self._begun():
-            await message.stop_growing(BROKEN.strip())
+            await message.stop_growing(BROKEN_OFF_END.strip())
 
     def _begin_after_a_break(self) -> None:
         while is_broken_off(self._message(0).receipt):
@@ -705,13 +708,13 @@ async def say(
 ) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
     """Post a message whole; return its receipts: a long one is several messages.
 
-    `answers`: it is the answer to what people said. No more is to follow that they wait for.
+    `answers`: it answers the turn's inputs, and no other message of the turn will.
     """
     return await speech_at(turn, turn.ctx.next_key(name)).finish(text, answers=answers)
 
 
 async def whisper(turn: Turn, name: str, person: str, text: str) -> None:
-    """Tell one person something in this conversation that nobody else sees; perhaps twice."""
+    """Post a text in this conversation that only one person sees; a crash may post it twice."""
 
     async def tell() -> str:
         try:
@@ -728,7 +731,7 @@ async def whisper(turn: Turn, name: str, person: str, text: str) -> None:
 
 
 async def say_privately(turn: Turn, name: str, person: str, text: str) -> None:
-    """Tell one person something that concerns nobody else: in a DM a message, elsewhere a whisper."""
+    """Tell one person a text: by a message in a DM, elsewhere by a whisper."""
     if turn.in_dm:
         await say(turn, text, name)
     else:
@@ -736,14 +739,14 @@ async def say_privately(turn: Turn, name: str, person: str, text: str) -> None:
 
 
 def show_status(turn: Turn, status: str) -> None:
-    """Let Slack show that the soul is doing this; an empty text: nothing more. Wait for nothing."""
+    """Have Slack show a status, without waiting for it; an empty text clears it."""
     if turn.addressed:
         turn.speaker.status(turn.thread, status, turn.check_lease)
 
 
 @asynccontextmanager
 async def status_while(turn: Turn, status: str) -> AsyncIterator[None]:
-    """Let Slack show what the soul is doing, while inside."""
+    """Have Slack show a status while the context is open."""
     show_status(turn, status)
     try:
         yield

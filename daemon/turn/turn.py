@@ -59,11 +59,11 @@ from daemon.prompts.prompt_catalogue import (
     make_system_texts,
 )
 from daemon.settings.limits import Limits
+from daemon.turn.first_word_waits import FirstWordWaits
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
+    DELIBERATION_PROCESS,
     EDITS_STEP,
-    THINKING_PROCESS,
-    FirstWordWaits,
     answers_open_question,
     edit_ts,
     in_slack_order,
@@ -81,18 +81,26 @@ from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 S = TypeVar("S", bound=StepEvent)
 T = TypeVar("T")
+
+
 SENTENCES = "prompts/sentences/"
 """The beginning of the names of the texts that people read."""
+
+
 TERMINAL_PLACE = "terminal"
 """The place of a thread that somebody reads in alone: nothing is said there."""
+
+
 UNKNOWN_OUTCOME = "outcome unknown: the daemon was interrupted while it did this"
+
+
 CALLED_STEP = "called"
 """The step that takes inputs which called the soul in before the one that its execution was begun for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """A wish of a process to go over into another one, by name; with `execute_now`, within this turn."""
+    """A request of a process to go over to another one, by name; with `execute_now`, within this turn."""
 
     to: str
     memory: WorkingMemory
@@ -177,7 +185,7 @@ class Turn:
         self.thread = ctx.execution.thread
         self.root = root_of(self.thread)
         self.check_lease = ctx.execution.check_lease
-        """Raises Fenced if the thread is no longer ours: called directly before what people see or pay."""
+        """Raises FencedError if this worker lost the thread; called before all that people see or pay for."""
         self.alone = True
         """True if nothing else of this execution goes on beside these steps."""
         self.may_be_overtaken = False
@@ -192,7 +200,8 @@ class Turn:
         """Inputs that this execution was begun for."""
         self.restart_log: Memory | None = None
         """Steps done before this execution began again because its code had changed; part of `memory`."""
-        self._was_told = False  # has anybody answered what this run asked?
+        self._was_told = False
+        """True if somebody has answered a question of this run."""
         self._carried: Sequence[Memory] = ()
         self._carried_seqs = frozenset[int | None]()
         self._read_configuration(deps)
@@ -258,7 +267,7 @@ class Turn:
                 self._take_too(received.event)
 
     def _hear_inputs(self) -> None:
-        """Set what people said to it, as it reads now, and what follows from that."""
+        """Set the messages that it answers, as edited by now, and everything that follows from them."""
         edited = [entry for entry in self.heard if edit_ts(entry)]
         self.said: Sequence[Entry[PersonMessage]] = with_edits(messages_to_answer(self.inputs), edited)
         """Messages of people to the soul, with later edits."""
@@ -271,7 +280,7 @@ class Turn:
         self.must_answer = self._was_told or any(_is_to_soul(entry) for entry in self.answers)
         """True if someone spoke to the soul itself, or has answered what it asked: silence would be rude."""
         self.silent = is_background_only(self.inputs) or bool(of_kind(UnpromptedMessage, self.inputs))
-        """True if it is an afterthought, or unasked: nobody waits for it, or is told that it failed."""
+        """True for a background task or an unprompted message: nobody waits, or is told that it failed."""
 
     # The conversation
 
@@ -284,7 +293,7 @@ class Turn:
     @property
     def is_late(self) -> bool:
         """True if all of it came after its thread had turned to something else. A timer is never late."""
-        if not self.internal_inputs or self.said or self.past.process in (None, "", THINKING_PROCESS):
+        if not self.internal_inputs or self.said or self.past.process in (None, "", DELIBERATION_PROCESS):
             return False
         codes = [message.event.code for message in of_kind(InternalMessage, self.internal_inputs)]
         return TIMER_FIRED not in codes
@@ -357,7 +366,7 @@ class Turn:
     # Memory
 
     def _recall(self) -> WorkingMemory:
-        """Return what its process sees at first."""
+        """Return the memory with which its process begins."""
         core = [
             self.deps.texts.text_entry(self.texts[name])
             for name in (SOUL_TEXT, SYSTEM_TEXT)
@@ -473,7 +482,7 @@ class Turn:
         self.deps.to_delete.set()
 
     async def limit(self, limits: Limits | None = None) -> LimitReached | None:
-        """Return the bound that stands in the way of another call, and what a consent resets; None: no bound.
+        """Return the limit that forbids another call; None if there is none.
 
         `limits` hold besides the owner's. In a replay only what was recorded counts.
         """
@@ -483,9 +492,9 @@ class Turn:
         return found.event
 
     def exceeded_limit(self, limits: Limits | None = None) -> LimitReached | None:
-        """Return the same as it is now, and record nothing."""
+        """Return the limit as of now, and record nothing."""
         gauge = self.deps.gauge
-        if self.process == THINKING_PROCESS:
+        if self.process == DELIBERATION_PROCESS:
             standing = gauge.exceeded_in_tree(self.root, self.people)
         else:
             standing = gauge.exceeded(self.execution.all_recorded(), self.people, limits)
@@ -514,11 +523,11 @@ class Turn:
     async def run_beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
         """Do these beside each other, each with a turn of its own, whose questions need choices."""
         alone = len(jobs) == 1
-        branches = []
+        contexts = []
         for place, job in enumerate(jobs, 1):
             ctx = self.ctx.child_context(str(place))
-            branches.append((ctx, self._with_own_steps(job, alone=alone)))
-        return await self.ctx.gather(*branches)
+            contexts.append((ctx, self._with_own_steps(job, alone=alone)))
+        return await self.ctx.gather(*contexts)
 
     def _with_own_steps(
         self, job: Callable[[Turn], Awaitable[T]], *, alone: bool
@@ -545,7 +554,7 @@ class Turn:
         )
 
     def accept_inputs(self, inputs: Sequence[Entry[Any]]) -> None:
-        """Answer these in this turn, too."""
+        """Answer these inputs in this turn, too."""
         self.ctx.accept(inputs)
 
     async def answer_also(self, called: Sequence[int]) -> None:

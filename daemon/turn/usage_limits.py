@@ -35,7 +35,7 @@ from daemon.kinds import (
 from daemon.prompts.elements import make_element
 from daemon.settings.limits import CONTINUE, Limits, ReadingLimits, TokenUsage
 
-PAUSES = (QuestionAnswered, QuestionWithdrawn, SoulTurnBegan, TurnResumed)
+IDLE_ENDING_KINDS = (QuestionAnswered, QuestionWithdrawn, SoulTurnBegan, TurnResumed)
 """Kinds that end idle time, in which an execution waited or the daemon was off."""
 
 
@@ -115,7 +115,7 @@ def active_seconds(entries: Sequence[Entry[Any]], *, readings: bool = True) -> f
     seconds, depth = 0.0, 0
     for before, then in pairwise(entries):
         depth += _opens(before.event)
-        idle = isinstance(then.event, PAUSES) or isinstance(before.event, OutageBegan)
+        idle = isinstance(then.event, IDLE_ENDING_KINDS) or isinstance(before.event, OutageBegan)
         if not idle and (readings or not depth):
             seconds += max(then.at - before.at, 0.0)  # the clock may have been set back
     return seconds
@@ -129,11 +129,11 @@ def _depth(entries: Sequence[Entry[Any]]) -> int:
     return sum(_opens(entry.event) for entry in entries)
 
 
-LAST_SHARE = 0.2
-"""Share of a reading's time kept for its last call, within `LAST_WORD`."""
+LAST_CALL_SHARE = 0.2
+"""Share of a reading's time kept for its last call, within `LAST_CALL_SECONDS`."""
 
 
-LAST_WORD = (2.0, 120.0)
+LAST_CALL_SECONDS = (2.0, 120.0)
 """Least and most seconds kept for the last call of a reading."""
 
 
@@ -209,8 +209,8 @@ class ReadingAllowance:
         """
         left = self._began + self._limits.seconds - self._clock.steady()
         if last:
-            least, most = LAST_WORD
-            left = min(max(self._limits.seconds * LAST_SHARE, least), most)
+            least, most = LAST_CALL_SECONDS
+            left = min(max(self._limits.seconds * LAST_CALL_SHARE, least), most)
         over = asyncio.Event()
         ends = [asyncio.create_task(stopping.wait()), asyncio.create_task(self._clock.sleep(left))]
         for end in ends:
@@ -397,7 +397,7 @@ class DailyBudget:
             self._released = asyncio.Event()
 
 
-COUNTED = (
+COUNTED_FIELDS = (
     "$.people",
     "$.outcome",
     "$.failure",
@@ -419,7 +419,9 @@ def _read_day(journal: JournalReader, began: float, owners: Collection[str]) -> 
     answers: list[Entry[LookUpCall | QuestionAnswered]] = journal.entries_of_kind(
         LookUpCall, QuestionAnswered, at=began
     )
-    for seq, thread, _, at, fields in journal.fields_of_kind([ModelCall], COUNTED, upto=upto, at=began):
+    for seq, thread, _, at, fields in journal.fields_of_kind(
+        [ModelCall], COUNTED_FIELDS, upto=upto, at=began
+    ):
         while answers and answers[0].seq < seq:
             day = day.with_entry(answers.pop(0), owners)
         if at < began + DAY:  # a time after the day: the clock was ahead
@@ -456,7 +458,7 @@ WARNINGS = (75, 90, 95)
 """Percentages of a limit at which the soul is warned."""
 
 
-MOST = 1_000
+MOST_CACHED_THREADS = 1_000
 """Most threads whose usage is cached."""
 
 
@@ -607,7 +609,7 @@ class LimitChecker:
             elif resets_limit(entry.event, self._budget.owners) == resets or is_from_person(entry.event):
                 spent = NO_USAGE
         self._trees[root, resets] = seq, spent
-        if len(self._trees) > MOST:
+        if len(self._trees) > MOST_CACHED_THREADS:
             self._trees.popitem(last=False)
         return spent
 

@@ -16,6 +16,7 @@ from aiohttp import ClientResponse, ClientSession, CookieJar, web
 from daemon.console.access import HEADER, PageCredentials, install_guard, mount_sessions
 from daemon.console.folds import AT_ONCE
 from daemon.console.journal_view import LONGEST_STREAM, PATIENCE
+from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
 from daemon.console.routes import ConsoleSetup, mount_console, mount_overview
 from daemon.engine.clock import Clock
@@ -25,7 +26,6 @@ from daemon.kinds import SOUL_KINDS, IncomingMessage, ModelCall, QuestionAsked
 from daemon.knowledge.visibility import KnownChannels
 from daemon.ports import Button
 from daemon.slack.places import make_permalink
-from daemon.turn.model_calls import LiveCalls
 from rehearsal.people import ALICE
 from tests.clock import FakeClock
 from tests.signed_in import TOKEN as SHOWN

@@ -13,7 +13,7 @@ from aiohttp import ClientResponse, ClientSession
 from playwright.async_api import Page, expect
 
 from daemon.console.journal_view import ROOM
-from daemon.turn.model_calls import LONGEST, LiveCalls
+from daemon.console.live_calls import LONGEST, LiveCalls
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE, until
 from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing

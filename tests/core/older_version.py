@@ -22,7 +22,7 @@ from daemon.process import Question, Transition, Turn
 from daemon.processes.problem_solving import NAME
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, parse_playbook
 from daemon.turn.model_calls import call_model
-from daemon.turn.prompt_files import JOURNAL_THREAD, KEY
+from daemon.turn.prompt_files import JOURNAL_THREAD, SUFFIX_KEY
 from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import say
@@ -123,7 +123,7 @@ AFTER = CoreScenario(
 
 async def _mark(home: Path) -> None:
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-        await journal.append(JOURNAL_THREAD, SuffixDrawn(suffix="k7"), key=KEY, author="core")
+        await journal.append(JOURNAL_THREAD, SuffixDrawn(suffix="k7"), key=SUFFIX_KEY, author="core")
 
 
 def write() -> None:

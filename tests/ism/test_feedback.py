@@ -62,7 +62,9 @@ async def test_a_handler_that_raises_is_told_and_logged(caplog: pytest.LogCaptur
     assert '<result of="A">\nIt failed: OSError: xxx' in added
     assert len(added) < 900
     assert deeds.done == ["A", "B"]
-    assert [record.getMessage() for record in caplog.records] == ["the action A raised OSError"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "The action A raised OSError; the chooser is told."
+    ]
 
 
 async def test_an_unknown_name_is_told_with_those_that_there_are() -> None:

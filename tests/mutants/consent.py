@@ -5,7 +5,7 @@ from __future__ import annotations
 from daemon.actions.action import _agree, _safe, bind_action
 from daemon.engine.event import fingerprint
 from daemon.process import Question
-from daemon.turn.input_policy import _answered, may_answer
+from daemon.turn.input_policy import _select_answer, may_answer
 from tests.actions.test_approval import test_nothing_in_a_value_ends_the_block_or_reads_like_another_name
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, returned
@@ -22,7 +22,7 @@ from tests.stories.test_limits import test_an_owner_lets_it_go_on
 CONSENT = (
     Mutant(
         "an owner alone may press",
-        _answered,
+        _select_answer,
         condition(2).always(),
         Case(test_an_owner_lets_it_go_on, "rounds"),
     ),

@@ -86,7 +86,7 @@ async def test_an_owner_who_cannot_be_reached_holds_up_nobody(
     stage.model.faults.switch("no-credit")
     ts = await say(stage, "alice", ALICE, "Hello")
     assert len(await stage.answers(ALICE, ts)) == 1
-    assert caplog.text.count("The owner U0NOBODY001 could not be told") == 1
+    assert caplog.text.count("Could not open the DM with the owner U0NOBODY001") == 1
     await mended(stage)
     assert len(await stage.answers(ALICE, ts)) == 2
 

@@ -11,8 +11,7 @@ import pytest
 
 from daemon.app.journal_commands import verify_journal
 from daemon.engine.journal.writer import PendingAppend, Result
-from daemon.turn.preparation import PATIENCE as FETCHING
-from daemon.turn.preparation import TRIES
+from daemon.turn.preparation import FETCH_TIMEOUT, MOST_FETCHES
 from rehearsal.people import CAROL, SOUL
 from tests.attention import CountedWriter
 from tests.soak import SOAK
@@ -253,9 +252,9 @@ async def test_where_slack_never_shows_it_nobody_asks_for_ever(stage: Stage) -> 
     stage.wire.refuse["conversations.replies"] = ["missing_scope"] * 20
     root = await called(stage)
     await stage.settled()
-    for number in range(TRIES + 1):
+    for number in range(MOST_FETCHES + 1):
         await stage.say("alice", GENERAL, f"{ME} hello {number}", root)
-    assert len(stage.entries("overheard")) == TRIES
+    assert len(stage.entries("overheard")) == MOST_FETCHES
 
 
 @SOAK
@@ -274,7 +273,7 @@ async def test_an_answer_does_not_wait_for_it_for_long(stage: Stage) -> None:
     stage.wire.held["conversations.replies"] = asyncio.Event()
     root = await called(stage)
     await stage.until(lambda: stage.wire.told("conversations.replies"))
-    await stage.clock.advance(FETCHING + 1)
+    await stage.clock.advance(FETCH_TIMEOUT + 1)
     await stage.settled()
     stage.wire.held.clear()
     assert len(await stage.answers(GENERAL, root)) == 1

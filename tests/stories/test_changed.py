@@ -70,7 +70,7 @@ async def test_a_process_that_there_is_not_is_named_in_the_log(
     await stage.wake()
     ts = await stage.say("alice", ALICE, "Hello")
     [said] = [one for one in caplog.messages if "conversatoin" in one]
-    assert "there is none of that name: it goes on in conversation. There are conversation" in said
+    assert "which does not exist: the thread goes on in conversation. There are conversation" in said
     await stage.say("alice", ALICE, "And now?", ts)
     assert await stage.answers(ALICE, ts) == ["Here.", "Here."]
 
@@ -128,7 +128,7 @@ async def test_an_afterthought_of_a_process_that_is_gone_is_let_go(
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[1:] == ["Where to?"], "nobody speaks in its place"
     assert [entry.event.outcome for entry in stage.entries("turn-ended")][-1] == "completed"
-    assert "The process travel is gone, and an afterthought with it." in caplog.messages
+    assert "Dropped a background task: the process travel does not exist any more." in caplog.messages
     assert not stage.pending("input", "turn-began")
 
 

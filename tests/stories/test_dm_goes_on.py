@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from daemon.app.journal_commands import verify_journal
-from daemon.mind.pipeline import DM_LONG
+from daemon.mind.pipeline import DM_SUMMARY_LENGTH
 from daemon.turn.history import MOST_DM_CHARACTERS
 from tests.soak import SOAK
 from tests.stories.choosing import FAST, pressed
@@ -106,7 +106,7 @@ async def test_the_sum_is_made_after_an_answer_and_never_before_one(stage: Stage
     assert await stage.answers(ALICE, ts) == ["At once."]
     held.set()
     await stage.settled()
-    assert number * 3_000 > DM_LONG
+    assert number * 3_000 > DM_SUMMARY_LENGTH
 
 
 @SOAK

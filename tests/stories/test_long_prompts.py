@@ -11,7 +11,7 @@ import pytest
 from daemon.app.journal_commands import verify_journal
 from daemon.engine.event import Entry
 from daemon.engine.journal.writer import PendingAppend, Result
-from daemon.turn.model_calls import EACH
+from daemon.turn.long_prompts import ENTRIES_PER_CHUNK
 from rehearsal.people import BOB as BOB_HIMSELF
 from tests.app.forgery import opened
 from tests.attention import CountedWriter
@@ -21,7 +21,7 @@ from tests.stories.copying import Copying
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 
 BOB = f"<@{BOB_HIMSELF.id}>"
-LONG = 2 * EACH
+LONG = 2 * ENTRIES_PER_CHUNK
 ANSWER = "About {}: yes."
 SECRET = "I keep forty beehives in Zinnwald"
 
@@ -57,10 +57,13 @@ async def test_each_call_of_a_long_thread_is_small_and_shows_all_that_the_model_
         assert "number 0." in str(sent)
         told = await shown(stage, call)
         assert (told["agrees"], told["request"]) == (True, sent)
-        assert len(call.event.seqs) < len(first.event.seqs) + EACH
+        assert len(call.event.seqs) < len(first.event.seqs) + ENTRIES_PER_CHUNK
         assert list(call.event.stretches) == [entry.seq for entry in stage.entries("stretch")]
-    assert [len(entry.event.seqs) for entry in stage.entries("stretch")] == [EACH, EACH]
-    await said_around(stage, root, EACH)
+    assert [len(entry.event.seqs) for entry in stage.entries("stretch")] == [
+        ENTRIES_PER_CHUNK,
+        ENTRIES_PER_CHUNK,
+    ]
+    await said_around(stage, root, ENTRIES_PER_CHUNK)
     await stage.sleep()
     await stage.wake()
     _, call = await asked(stage, "the last thing", root)
@@ -76,11 +79,11 @@ async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_
     root, _ = await asked(stage, "the first thing")
     await said_around(stage, root, LONG)
     _, before = await asked(stage, "what was there before", root)
-    await said_around(stage, root, EACH, SECRET)
+    await said_around(stage, root, ENTRIES_PER_CHUNK, SECRET)
     _, saw = await asked(stage, "what she said", root)
-    await said_around(stage, root, EACH)
+    await said_around(stage, root, ENTRIES_PER_CHUNK)
     _, later = await asked(stage, "what else", root)
-    place = stage.entries("heard")[LONG + EACH].seq
+    place = stage.entries("heard")[LONG + ENTRIES_PER_CHUNK].seq
     assert place in stage.soul.journal.entry(saw.event.stretches[-1]).event.seqs or place in saw.event.seqs
     assert place not in later.event.seqs, "it stands in a stretch alone"
     await stage.say("alice", ALICE, "!forget me")
@@ -101,10 +104,10 @@ async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_
 
 @SOAK
 async def test_what_is_asked_once_in_a_conversation_of_a_dm_needs_no_stretch(stage: Stage) -> None:
-    for number in range(EACH // 2 + 1):
+    for number in range(ENTRIES_PER_CHUNK // 2 + 1):
         stage.model.say(reply(ANSWER.format(number)))
         ts = await stage.say("alice", ALICE, f"question {number}?")
-    assert len(stage.entries("model-call")[-1].event.seqs) > EACH
+    assert len(stage.entries("model-call")[-1].event.seqs) > ENTRIES_PER_CHUNK
     assert not stage.entries("stretch")
     stage.model.say(reply(ANSWER.format("that")))
     await stage.say("alice", ALICE, "Are you sure?", ts)
@@ -164,7 +167,10 @@ async def test_a_kill_around_a_stretch_leaves_nothing_double_and_nothing_lost(dy
         dying.model.say(reply(ANSWER.format("all of it")))
         await dying.wake()
         await dying.settled()
-        assert [len(entry.event.seqs) for entry in dying.entries("stretch")] == [EACH, EACH]
+        assert [len(entry.event.seqs) for entry in dying.entries("stretch")] == [
+            ENTRIES_PER_CHUNK,
+            ENTRIES_PER_CHUNK,
+        ]
         call = dying.entries("model-call")[-1]
         assert list(call.event.stretches) == [entry.seq for entry in dying.entries("stretch")]
         assert (await shown(dying, call))["agrees"]

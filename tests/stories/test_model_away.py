@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.turn.model_calls import LASTING, LOOK
+from daemon.turn.owner_alerts import CHECK_INTERVAL, SECONDS_TO_ALERT
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.soak import SOAK, shared
 from tests.stories.mending import FAULTS, HAIKU, OWNERS, SONNET, meet, say, unasked
@@ -315,9 +315,9 @@ async def test_owners_read_in_a_dm_after_five_minutes_that_a_model_is_away(
     await meet(stage)
     stage.model.faults.switch("failing")
     since = await first_failure(stage, caplog)
-    await passing(stage, LASTING - 20)
+    await passing(stage, SECONDS_TO_ALERT - 20)
     assert await unasked(stage, "alice", ALICE) == []
-    await passing(stage, since + LASTING + 2 * LOOK - stage.clock.now())
+    await passing(stage, since + SECONDS_TO_ALERT + 2 * CHECK_INTERVAL - stage.clock.now())
     [told] = await unasked(stage, "alice", ALICE)
     assert told.startswith("The model I think with has not answered for some minutes.")
     assert f"No answer from {SONNET}: the server fails (HTTP 502). Since 14:13 UTC." in told

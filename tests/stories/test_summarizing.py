@@ -9,14 +9,20 @@ import pytest
 
 from daemon.app.journal_commands import verify_journal
 from daemon.memory import Memory
-from daemon.mind.pipeline import FEW, LONG, STEP, WHOLE, summary_due_until
+from daemon.mind.pipeline import (
+    GROWTH_STEP,
+    NEWEST_EXCHANGES,
+    SUMMARY_LENGTH,
+    UNSUMMARIZED_LENGTH,
+    summary_due_until,
+)
 from tests.soak import SOAK
 from tests.stories.choosing import FAST, answers, choice, deciding, looking, turning
 from tests.stories.stage import ALICE, Stage, reply
 
 ASKED = "Write a summary of the conversation above"
 SUMMARY = "Alice told eight stories. The fourth was about a heron."
-LETTERS = LONG // 8
+LETTERS = SUMMARY_LENGTH // 8
 STORIES = 8
 """Stories that are too long."""
 
@@ -171,13 +177,19 @@ def conversation(*sizes: int) -> list[Memory]:
 @pytest.mark.parametrize(
     ("sizes", "last"),
     [
-        ([LONG], 0),
-        ([1_000] * (LONG // 1_000), 0),
-        ([1_000] * (LONG // 1_000 + 1), 2 * (LONG - WHOLE) // 1_000),
-        ([1_000] * ((LONG + STEP) // 1_000 - 1), 2 * (LONG - WHOLE) // 1_000),
-        ([1_000] * ((LONG + STEP) // 1_000 + 1), 2 * (LONG + STEP - WHOLE) // 1_000),
-        ([1_000, *[LONG] * FEW], 2),
-        ([LONG] * FEW, 0),
+        ([SUMMARY_LENGTH], 0),
+        ([1_000] * (SUMMARY_LENGTH // 1_000), 0),
+        ([1_000] * (SUMMARY_LENGTH // 1_000 + 1), 2 * (SUMMARY_LENGTH - UNSUMMARIZED_LENGTH) // 1_000),
+        (
+            [1_000] * ((SUMMARY_LENGTH + GROWTH_STEP) // 1_000 - 1),
+            2 * (SUMMARY_LENGTH - UNSUMMARIZED_LENGTH) // 1_000,
+        ),
+        (
+            [1_000] * ((SUMMARY_LENGTH + GROWTH_STEP) // 1_000 + 1),
+            2 * (SUMMARY_LENGTH + GROWTH_STEP - UNSUMMARIZED_LENGTH) // 1_000,
+        ),
+        ([1_000, *[SUMMARY_LENGTH] * NEWEST_EXCHANGES], 2),
+        ([SUMMARY_LENGTH] * NEWEST_EXCHANGES, 0),
     ],
 )
 def test_its_newest_exchanges_stay_and_the_end_of_the_rest_moves_in_steps(

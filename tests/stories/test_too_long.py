@@ -11,8 +11,8 @@ import pytest
 from daemon.app.discovery import PROCESSES
 from daemon.app.journal_commands import verify_journal
 from daemon.engine.event import digest
-from daemon.mind.pipeline import LONG
-from daemon.processes.inner_life import FAILED
+from daemon.mind.pipeline import SUMMARY_LENGTH
+from daemon.processes.inner_life import RETRY_PAUSE
 from rehearsal.claude.prompt import pieces
 from tests.soak import shared
 from tests.stories.choosing import ASKED, answers, choice, deciding, turning
@@ -140,7 +140,7 @@ async def test_a_thread_is_summed_up_sooner_where_the_window_is_small(stage: Sta
     stage.model.say("Alice told stories.", asks="Write a summary of the conversation above")
     ts = await told(stage, 7, words=500)
     written = sum(len(entry.event.text) for entry in stage.entries("message"))
-    assert written < LONG / 2
+    assert written < SUMMARY_LENGTH / 2
     assert [entry.event.text for entry in stage.entries("context-cleared")] == ["Alice told stories."]
     await stage.say("alice", ALICE, "And then?", ts)
     assert "Story 1:" not in str(stage.model.requests[-1]["messages"])
@@ -215,7 +215,7 @@ async def test_a_tick_that_is_refused_for_its_size_is_one_that_failed(alive: Sta
     await passes(alive, PAUSE)
     assert len(alive.model.requests) == asked, "it is not asked again at once"
     thinks(alive, unlike(1))
-    await passes(alive, FAILED)
+    await passes(alive, RETRY_PAUSE)
     assert lines(alive)[-1] == "thought"
 
 

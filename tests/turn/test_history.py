@@ -21,7 +21,7 @@ from daemon.kinds import (
     SoulTurnBegan,
     SoulTurnEnded,
 )
-from daemon.turn.history import PIECE, ThreadHistories, ThreadHistory
+from daemon.turn.history import ENTRIES_PER_PIECE, ThreadHistories, ThreadHistory
 from daemon.turn.prompt_files import draw_tag_suffix
 from tests.clock import FakeClock
 from tests.turn.spending import called
@@ -244,7 +244,7 @@ async def test_whatever_happens_a_fold_from_the_beginning_gives_the_same(life: L
 
 
 async def test_a_long_past_is_folded_in_pieces_and_is_the_same(life: Life) -> None:
-    for number in range(PIECE):
+    for number in range(ENTRIES_PER_PIECE):
         await life.turn(f"said {number}")
         await life.write(MoodChanged(mood=f"mood {number}"))
     await life.hear("last")
@@ -258,11 +258,11 @@ async def test_a_long_past_is_folded_in_pieces_and_is_the_same(life: Life) -> No
     assert pasts.history_of(THREAD, before) == ThreadHistories(life.journal, most=0).history_of(
         THREAD, before
     )
-    assert len(pasts.history_of(THREAD, before).kept) == PIECE
+    assert len(pasts.history_of(THREAD, before).kept) == ENTRIES_PER_PIECE
 
 
 async def test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it(life: Life) -> None:
-    first, *_ = await life.turn(*(f"said {number}" for number in range(2 * PIECE)))
+    first, *_ = await life.turn(*(f"said {number}" for number in range(2 * ENTRIES_PER_PIECE)))
     before, pasts = life.journal.last_seq_of_all() + 1, ThreadHistories(life.journal)
     folding = pasts._pieces(THREAD, before)
     next(folding)

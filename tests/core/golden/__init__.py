@@ -15,7 +15,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, PromptVersion, SuffixDrawn
-from daemon.turn.prompt_files import JOURNAL_THREAD, KEY
+from daemon.turn.prompt_files import JOURNAL_THREAD, SUFFIX_KEY
 from tests.core.file_world import PhaseClock
 from tests.core.harness import CoreTrial
 from tests.core.scenario import CoreScenario
@@ -47,7 +47,7 @@ def scenario_of(name: str) -> CoreScenario:
 async def _mark(home: Path) -> None:
     """Record a fixed tag suffix."""
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-        await journal.append(JOURNAL_THREAD, SuffixDrawn(suffix="k7"), key=KEY, author="core")
+        await journal.append(JOURNAL_THREAD, SuffixDrawn(suffix="k7"), key=SUFFIX_KEY, author="core")
 
 
 def write(name: str) -> None:
