@@ -182,7 +182,7 @@ COUNTS = re.compile(
 
 
 LEAST_WINDOW = 1_000
-"""Tokens; a smaller number is not a window."""
+"""Smallest context window that is believed, in tokens."""
 
 
 def refused_sizes(said: str) -> tuple[int, int]:

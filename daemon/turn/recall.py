@@ -46,12 +46,12 @@ from daemon.prompts.elements import (
     STEPS_BY_NAME,
     UNSUFFIXED_TAGS,
     SectionTags,
-    _message,
     clean_name_text,
     cut_middle,
     escape_tags,
     in_element,
     make_element,
+    message_element,
 )
 
 Count = Callable[[str], int]
@@ -536,7 +536,7 @@ def entries_of_call(call: ModelCall, at: Callable[[int], Entry[Any]]) -> Iterato
 def _from_within(message: InternalMessage) -> str:
     if not message.sender:
         return message.text
-    return _message(message.sender, message.text, status=message.status)
+    return message_element(message.sender, message.text, status=message.status)
 
 
 def _said(said: PersonMessage) -> str:
@@ -546,4 +546,4 @@ def _said(said: PersonMessage) -> str:
     if isinstance(said, ReminderFired) and said.is_reminder:
         return in_element("reminder", text, **{"for": clean_name_text(said.name)})
     owner = "yes" if said.owner else ""
-    return _message(clean_name_text(said.name), text, owner=owner, note=said.note)
+    return message_element(clean_name_text(said.name), text, owner=owner, note=said.note)
