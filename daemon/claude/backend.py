@@ -21,12 +21,11 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import httpx2
 
 from daemon.claude.answer_stream import FAILURES, failure_cause
+from daemon.claude.capability_probes import QUESTIONS, Found
 from daemon.claude.models import LISTED_MODELS, is_listed
 from daemon.claude.requests import (
     LEAST_WINDOW,
-    QUESTIONS,
     UNKNOWN_CAPABILITIES,
-    Found,
     ModelCapabilities,
     capabilities_from,
     is_count,

@@ -142,7 +142,7 @@ def fill_placeholders(text: str, /, **words: object) -> str:
 
 
 def parse_labels(text: str) -> dict[str, str]:
-    """Return labels by meaning from lines `- meaning: label`"""
+    """Return labels by meaning from lines `- meaning: label`; other lines are notes."""
     return {meaning: label for meaning, label in parse_list_lines(text) if label}
 
 

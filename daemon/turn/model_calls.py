@@ -20,7 +20,8 @@ from typing import Any
 from daemon.answers.private_words import without_private_sections
 from daemon.claude.availability import USABLE_REPLIES, ModelReport, failure_of_call
 from daemon.claude.models import is_listed
-from daemon.claude.requests import QueuedRequest, RequestUrgency, estimate_tokens
+from daemon.claude.request_queue import QueuedRequest, RequestUrgency
+from daemon.claude.requests import estimate_tokens
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, canonical_json, digest_of_json, of_kind, root_of, seqs_of
 from daemon.engine.exceptions import JournalDamaged, JournalError, Unavailable
