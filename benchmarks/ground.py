@@ -18,7 +18,7 @@ from benchmarks.slow_slack import status
 from daemon.app.discovery import PROCESSES, prompt_catalogue
 from daemon.claude.availability import ModelAvailability
 from daemon.claude.client import ClaudeClient
-from daemon.claude.requests import RequestQueue
+from daemon.claude.request_queue import RequestQueue
 from daemon.engine.clock import SystemClock
 from daemon.engine.context import Context
 from daemon.engine.event import Entry

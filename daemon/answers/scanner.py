@@ -308,10 +308,7 @@ class AnswerScanner:
         return (yield from self._open_hidden(mark, char))
 
     def _stray(self, mark: AnswerMark, char: str) -> Reader:
-        held = mark.raw
-        while mark.closing and (char.isspace() or char in GAPS) and len(held) < MOST_HELD_BACK:
-            held += char
-            char = yield
+        held, char = yield from _read_gap(mark, char)
         if char in CLOSERS:
             self._emit(replace(mark, raw=held + char))
             return (yield)
@@ -356,10 +353,7 @@ class AnswerScanner:
 
     def _thought(self, mark: AnswerMark, char: str) -> Reader:
         """Open a thought at once; only a complete closing tag ends it."""
-        held = mark.raw
-        while mark.closing and (char.isspace() or char in GAPS) and len(held) < MOST_HELD_BACK:
-            held += char
-            char = yield
+        held, char = yield from _read_gap(mark, char)
         if char in CLOSERS:
             self._emit(replace(mark, raw=held + char))
             return (yield)
@@ -443,3 +437,12 @@ class AnswerScanner:
         else:
             self._emit(AnswerMark(kind="thought", name=f"[{name}]", raw=held, closing=closing))
         return char
+
+
+def _read_gap(mark: AnswerMark, char: str) -> Generator[None, str, tuple[str, str]]:
+    """Read white space after a closing tag's name; return the text so far, and the next character."""
+    held = mark.raw
+    while mark.closing and (char.isspace() or char in GAPS) and len(held) < MOST_HELD_BACK:
+        held += char
+        char = yield
+    return held, char

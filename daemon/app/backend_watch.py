@@ -13,9 +13,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from daemon.claude.availability import PASSING_FAILURES
+from daemon.claude.capability_probes import TEXTS, ask_probe
 from daemon.claude.client import ClaudeClient
 from daemon.claude.deadlines import StreamDeadline
-from daemon.claude.requests import TEXTS, RequestQueue, RequestUrgency, Schema, ask_probe
+from daemon.claude.request_queue import RequestQueue, RequestUrgency
+from daemon.claude.requests import Schema
 from daemon.engine.clock import Clock
 from daemon.engine.event import canonical_json
 from daemon.engine.exceptions import JournalError

@@ -39,9 +39,10 @@ from daemon.app.discovery import soul_name
 from daemon.app.journal_commands import verify_journal
 from daemon.app.wiring import make_claude, make_slack_access, models_by_role
 from daemon.claude.backend import UNKNOWN_VERSION, ModelBackend, ServerDescription, sample_names
+from daemon.claude.capability_probes import TEXTS, ask_probe
 from daemon.claude.client import KNOWN, LOOKING_UP, UNLISTED, ClaudeClient
 from daemon.claude.models import is_listed
-from daemon.claude.requests import TEXTS, Schema, ask_probe
+from daemon.claude.requests import Schema
 from daemon.console.access import read_token
 from daemon.console.server import bind, url_of
 from daemon.engine.clock import Clock

@@ -32,7 +32,7 @@ from daemon.claude.answer_stream import TOO_LONG, StreamedAnswer
 from daemon.claude.availability import FAILURE_REASONS, PASSING_FAILURES, ModelAvailability
 from daemon.claude.client import ClaudeClient
 from daemon.claude.deadlines import CallStopped, StreamDeadline
-from daemon.claude.requests import RequestQueue
+from daemon.claude.request_queue import RequestQueue
 from daemon.documents.citations import check_citations
 from daemon.documents.document import Document, DocumentError
 from daemon.documents.loading import read_document

@@ -26,7 +26,7 @@ from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
 from daemon.claude.model_apis import ChatCompletions
-from daemon.claude.requests import RequestQueue
+from daemon.claude.request_queue import RequestQueue
 from daemon.console.access import HEADER
 from daemon.console.live_calls import LiveCalls
 from daemon.engine.clock import Clock

@@ -21,11 +21,11 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import httpx2
 
 from daemon.claude.answer_stream import FAILURES, failure_cause
+from daemon.claude.capability_probes import QUESTIONS, Found
 from daemon.claude.models import LISTED_MODELS, is_listed
 from daemon.claude.requests import (
-    QUESTIONS,
+    LEAST_WINDOW,
     UNKNOWN_CAPABILITIES,
-    Found,
     ModelCapabilities,
     capabilities_from,
     is_count,
@@ -53,8 +53,8 @@ WINDOW_KEYS = (
 """Fields for the context window at llama-server, vLLM, LM Studio, OpenRouter and Groq."""
 
 
-LEAST_WINDOW, MOST_WINDOW = 1_000, 100_000_000
-"""Smallest and largest context window that is believed, in tokens."""
+MOST_WINDOW = 100_000_000
+"""Largest context window that is believed, in tokens."""
 
 
 MARKS = ("n_params", "size", "n_vocab", "n_embd", "ftype", "root", "digest")
@@ -317,10 +317,6 @@ PAGE = 1_000
 
 
 MOST_PAGES = 20
-
-
-SILENCE = httpx2.Timeout(10.0)
-"""Seconds without a byte after which a look-up fails."""
 
 
 HEADS = {"accept": "application/json"}
@@ -667,7 +663,8 @@ class ModelBackend:
         if known:
             log.info(
                 "%s now serves another model as %s: its capabilities are looked up again.",
-                *_served_names(served),
+                served.address,
+                served.model,
             )
             if self._changed:
                 self._changed(model)
@@ -704,7 +701,3 @@ class ModelBackend:
         """Return the time of the newest finding (Unix seconds)."""
         known = self._known.get(model)
         return known.found.at if known and known.found.questions else None
-
-
-def _served_names(served: ServedModel) -> tuple[str, str]:
-    return served.address, served.model

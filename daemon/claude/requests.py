@@ -1,4 +1,4 @@
-"""Models and requests: prices, context windows, capabilities, request bodies, and a local server's queue.
+"""Requests to models: capabilities, context windows and request bodies.
 
 Messages are only appended between calls, so that the provider's cache hits: text that changes comes last,
 behind all cache breakpoints (DESIGN §6, rule 8). Learnt context windows are kept in memory.
@@ -6,22 +6,17 @@ behind all cache breakpoints (DESIGN §6, rule 8). Learnt context windows are ke
 
 from __future__ import annotations
 
-import asyncio
-import json
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, fields
-from enum import IntEnum
-from itertools import count, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from math import ceil
 from typing import Any, Literal, get_args
 
 from daemon.claude.models import ANSWER, CHOSEN, SPOKEN, ModelSpec, ModelTable, is_listed
 from daemon.engine.event import storable_text, storable_value
 from daemon.memory import Memory, WorkingMemory
-from daemon.model import ModelReply
 from daemon.settings.limits import TokenUsage
 
 Schema = Literal["format", "grammar", "prompt"]
@@ -113,6 +108,10 @@ SMALLER = 0.4
 """Fraction of a prompt to keep if the server refused a prompt that should fit."""
 
 
+SMALL_WINDOW = 250_000
+"""Largest context window, in tokens, for which each call's count corrects the estimates."""
+
+
 log = logging.getLogger(__name__)
 
 
@@ -182,7 +181,7 @@ COUNTS = re.compile(
 
 
 LEAST_WINDOW = 1_000
-"""Tokens; a smaller number is not a window."""
+"""Smallest context window that is believed, in tokens."""
 
 
 def refused_sizes(said: str) -> tuple[int, int]:
@@ -246,7 +245,7 @@ class ModelWindows:
     def learn_count(self, request: Mapping[str, Any], usage: TokenUsage) -> None:
         """Correct later estimates by the server's count of a prompt."""
         model = request["model"]
-        if self.window(model) > SMALL or not usage.prompt:
+        if self.window(model) > SMALL_WINDOW or not usage.prompt:
             return
         self._learn_ratio(model, usage.prompt / max(estimate_request_tokens(request), 1))
 
@@ -270,147 +269,6 @@ class ModelWindows:
     def _learn_ratio(self, model: str, ratio: float) -> None:
         if 1 / DOUBT <= ratio <= DOUBT:
             self._ratios[model] = max(ratio, 1.0, self._ratios.get(model, 1.0) * FADE)
-
-
-SMALL = 250_000
-"""Largest context window, in tokens, for which each call's count corrects the estimates."""
-
-
-ONE = 1
-"""Parallel requests at a server that names no slots."""
-
-
-class RequestUrgency(IntEnum):
-    """Urgency of a request; a lower number goes first."""
-
-    PERSON = 0
-    BRANCH = 1
-    BACKGROUND = 2
-
-
-@dataclass(eq=False, kw_only=True)
-class QueuedRequest:
-    """A queued or running request.
-
-    `over` is set when the request must end, `gives_way` when a person needs its slot.
-    """
-
-    model: str
-    urgency: RequestUrgency
-    thread: str
-    number: int
-    over: asyncio.Event
-    gives_way: asyncio.Event = field(default_factory=asyncio.Event)
-    admitted: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def root(self) -> str:
-        return self.thread.partition(".")[0]
-
-
-class RequestQueue:
-    """Queue to a server's unlisted models: people, then branches and readings, then notes and ticks.
-
-    Threads of equal urgency alternate, and a waiting person breaks off background requests. `concurrency`:
-    most parallel requests; 0 takes the model's `slots`.
-    """
-
-    def __init__(self, concurrency: int = 0, slots: Callable[[str], int | None] = lambda _: None) -> None:
-        self._concurrency = concurrency
-        self._slots = slots
-        self._waiting: list[QueuedRequest] = []
-        self._running: list[QueuedRequest] = []
-        self._served: dict[str, int] = {}
-        """Number of the newest admission, by thread and by root thread."""
-        self._came, self._admissions = count(1), count(1)
-
-    def concurrency_of(self, model: str) -> int | None:
-        """Return the most parallel requests to this model; None: unlimited."""
-        if is_listed(model):
-            return None
-        return self._concurrency or self._slots(model) or ONE
-
-    def bounded_concurrency(self, concurrency: int, models: Iterable[str]) -> int:
-        """Return `concurrency`, bounded by the parallel requests that the models allow."""
-        bounds = [self.concurrency_of(model) for model in models]
-        known = [bound for bound in bounds if bound is not None]
-        if not known or len(known) < len(bounds):
-            return concurrency
-        return min(concurrency, max(known))
-
-    @asynccontextmanager
-    async def admitted(
-        self, model: str, urgency: RequestUrgency, thread: str, stop: asyncio.Event
-    ) -> AsyncIterator[QueuedRequest]:
-        """Wait until the request may be sent; its slot is freed after the context.
-
-        Once `stop` is set, nothing may be sent.
-        """
-        place = QueuedRequest(model=model, urgency=urgency, thread=thread, number=next(self._came), over=stop)
-        if self.concurrency_of(model) is None:
-            yield place
-            return
-        self._waiting.append(place)
-        try:
-            await self._admission(place, stop)
-            if urgency is not RequestUrgency.BACKGROUND:
-                yield place
-            else:
-                async with _any_event(stop, place.gives_way) as place.over:
-                    yield place
-        finally:
-            for line in (self._waiting, self._running):
-                if place in line:
-                    line.remove(place)
-            self._admit_waiting()
-
-    async def _admission(self, place: QueuedRequest, stop: asyncio.Event) -> None:
-        self._admit_waiting()
-        if not place.admitted.is_set():
-            async with _any_event(place.admitted, stop) as ended:
-                await ended.wait()
-
-    def _admit_waiting(self) -> None:
-        while self._waiting:
-            place = min(self._waiting, key=self._precedence)
-            if len(self._running) >= (self.concurrency_of(place.model) or ONE):
-                break
-            self._waiting.remove(place)
-            if not self._waiting:
-                self._served.clear()  # the order of admissions matters only while requests wait
-            self._served[place.root] = self._served[place.thread] = next(self._admissions)
-            self._running.append(place)
-            place.admitted.set()
-        self._break_off_lower()
-
-    def _precedence(self, place: QueuedRequest) -> tuple[int, int, int, int]:
-        served = self._served
-        return place.urgency, served.get(place.root, 0), served.get(place.thread, 0), place.number
-
-    def _break_off_lower(self) -> None:
-        """Break off the newest background requests, one per waiting person."""
-        people = sum(place.urgency is RequestUrgency.PERSON for place in self._waiting)
-        going = sum(place.gives_way.is_set() for place in self._running)
-        background = [place for place in self._running if place.urgency is RequestUrgency.BACKGROUND]
-        staying = [place for place in reversed(background) if not place.gives_way.is_set()]
-        for place in staying[: max(people - going, 0)]:
-            place.gives_way.set()
-
-
-@asynccontextmanager
-async def _any_event(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
-    first = asyncio.Event()
-    if any(event.is_set() for event in events):
-        first.set()
-    waits = [asyncio.create_task(event.wait()) for event in events]
-    for wait in waits:
-        wait.add_done_callback(lambda _: first.set())
-    try:
-        yield first
-    finally:
-        for wait in waits:
-            wait.cancel()
-        await asyncio.gather(*waits, return_exceptions=True)
 
 
 WORDLESS = "…"
@@ -555,131 +413,3 @@ def simplified(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def with_room(request: Mapping[str, Any], tokens: int) -> Mapping[str, Any]:
     return {**request, "max_tokens": min(request["max_tokens"], tokens)}
-
-
-Ask = Callable[[str, Mapping[str, Any], Schema | None], Awaitable[ModelReply]]
-
-
-Found = Mapping[str, Any]
-
-
-QUESTIONS = ("schema", "sections", "images", "speed")
-"""Probes in order: speed is last, because the first call may load the model."""
-
-
-TEXTS = {question: f"prompts/look_up/{question}" for question in QUESTIONS}
-
-
-MOST_TOKENS = 300
-
-
-COUNTED_TOKENS = 60
-
-
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["colour"],
-    "properties": {"colour": {"type": "string", "enum": ["blue", "green"]}},
-}
-
-
-SECTIONS = re.compile(r"\s*<aside-q4>([^<>]+)</aside-q4>\s*<say-q4>([^<>]+)</say-q4>\s*")
-"""Pattern of the answer expected to the probe of sections."""
-
-
-EXAMPLE = "open until six"
-"""Text of the prompt's example; an answer that contains it is a copy."""
-
-
-THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-
-
-YELLOW = "yellow"
-
-
-PICTURE = (
-    "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAKUlEQVR42u3NMQ0AAAgDsPkXiB2mgoOkSf9mJ6ciEAgEAoFAIBAI"
-    "vgQF4t1Uam93LHQAAAAASUVORK5CYII="
-)
-"""Yellow square as a PNG in Base64."""
-
-
-REFUSALS = frozenset({"bad-request", "too-long"})
-"""Words of ModelReply.failure that blame the request, not the network."""
-
-
-async def ask_probe(question: str, model: str, text: str, ask: Ask) -> Found | None:
-    """Ask one of QUESTIONS about a model; return the capabilities found, None if unclear."""
-    match question:
-        case "schema":
-            return await _probe_schema(model, text, ask)
-        case "sections":
-            return _judge_sections(await ask(question, _request(model, text), None))
-        case "images":
-            return _judge_images(await ask(question, _request(model, text, _picture()), None))
-    return _measure_speed(await ask(question, _request(model, text, most=COUNTED_TOKENS), None), text)
-
-
-def _request(model: str, text: str, *before: Mapping[str, Any], most: int = MOST_TOKENS) -> dict[str, Any]:
-    content = [*before, {"type": "text", "text": text.strip()}]
-    return {"model": model, "max_tokens": most, "messages": [{"role": "user", "content": content}]}
-
-
-def _picture() -> Mapping[str, Any]:
-    source = {"type": "base64", "media_type": "image/png", "data": PICTURE}
-    return {"type": "image", "source": source}
-
-
-async def _probe_schema(model: str, text: str, ask: Ask) -> Found | None:
-    form = {"format": {"type": "json_schema", "schema": SCHEMA}}
-    request = {**_request(model, text), "output_config": form}
-    forms: tuple[Schema, ...] = ("format", "grammar")
-    for one in forms:
-        reply = await ask("schema", request, one)
-        if not _has_answered(reply) and reply.failure not in REFUSALS:
-            return None
-        if _is_held(reply.text):
-            return {"schema": one}
-    return {"schema": "prompt"}
-
-
-def _is_held(text: str) -> bool:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(found, dict) and found.keys() == {"colour"} and found["colour"] in ("blue", "green")
-
-
-def _has_answered(reply: ModelReply) -> bool:
-    return reply.outcome in ("ok", "cut") and bool(reply.text.strip())
-
-
-def _judge_sections(reply: ModelReply) -> Found | None:
-    if not _has_answered(reply):
-        return None
-    said = THOUGHT.sub("", reply.text, count=1)
-    found = SECTIONS.fullmatch(said)
-    return {"keeps_sections": found is not None and EXAMPLE not in found[2]}
-
-
-def _judge_images(reply: ModelReply) -> Found | None:
-    if _has_answered(reply):
-        return {"images": YELLOW in reply.text.lower()}
-    if reply.failure in REFUSALS | {"server-error"}:  # llama-server answers 500 to an image
-        return {"images": False}
-    return None
-
-
-def _measure_speed(reply: ModelReply, text: str) -> Found | None:
-    if not _has_answered(reply) or reply.first_text is None:
-        return None
-    found: dict[str, float] = {}
-    read = reply.usage.input + reply.usage.cache_write or estimate_tokens(text)
-    written = reply.usage.output or estimate_tokens(reply.text)
-    if reply.first_text > 0:
-        found["prompt_speed"] = round(read / reply.first_text, 1)
-    if reply.seconds > reply.first_text:
-        found["answer_speed"] = round(written / (reply.seconds - reply.first_text), 1)
-    return found

@@ -23,7 +23,8 @@ from daemon.kinds import (
     OverheardMessage,
     UnpromptedMessage,
 )
-from daemon.knowledge.person_notes import BotTraffic, PersonNote
+from daemon.knowledge.bot_traffic import BotTraffic
+from daemon.knowledge.person_notes import PersonNote
 from daemon.knowledge.visibility import KnownChannels, Visibility, current_name
 
 PERSON = re.compile(r"<?@?([UW](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")

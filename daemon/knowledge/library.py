@@ -498,7 +498,7 @@ class FolderLibrary:
             with suppress(FileNotFoundError):  # characters may be replaced in a shown path
                 return read_library_file(self._folders[called], path)
         ending: list[str] = []
-        for file in self._refresh_forever():
+        for file in self._walk_folders():
             if file.path == path:
                 return read_whole_file(path, file.folder, file.name)
             if file.path.endswith(f"/{path}"):
@@ -508,7 +508,7 @@ class FolderLibrary:
         raise FileUnavailable(ABSENT.format(path=path, meant=self._suggest_paths(path, ending)))
 
     def _suggest_paths(self, path: str, ending: Sequence[str]) -> str:
-        alike = ending or get_close_matches(path, [file.path for file in self._refresh_forever()], ALIKE)
+        alike = ending or get_close_matches(path, [file.path for file in self._walk_folders()], ALIKE)
         if not alike:
             return ""
         return MEANT.format(paths=", ".join(alike[:ALIKE]))
@@ -530,7 +530,7 @@ class FolderLibrary:
             named.append(BEYOND.format(path=self._left_out))
         return named
 
-    def _refresh_forever(self) -> Iterator[FolderFile]:
+    def _walk_folders(self) -> Iterator[FolderFile]:
         for called, folder in self._folders.items():
             yield from walk_files(folder, called)
 
@@ -571,7 +571,7 @@ class FolderLibrary:
 
     def _files(self) -> Iterator[FolderFile]:
         size = 0
-        for number, file in enumerate(self._refresh_forever(), 1):
+        for number, file in enumerate(self._walk_folders(), 1):
             if not (file.is_large or file.closed):
                 size += file.size
             if number > self._most_files or size > self._most:

@@ -1,8 +1,7 @@
-"""Notes about people, for the soul and for the people themselves; and traffic with bots.
+"""Notes about people, for the soul and for the people themselves.
 
 A note is a person model (a text about a person in one channel) or something to remember; its latest version
-counts. People see notes from their own words, or from conversations that they could read. Bot traffic is
-counted in the journal, since bots could forge counts.
+counts. People see notes from their own words, or from conversations that they could read.
 """
 
 from __future__ import annotations
@@ -11,33 +10,21 @@ import re
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Protocol
 
-from daemon.engine.clock import DAY, Clock, midnight
 from daemon.engine.event import Entry, Event, root_of
-from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.execution import Hold
 from daemon.engine.journal.journal import Journal, PartialProjection, Projection
 from daemon.engine.journal.reader import ALWAYS, JournalReader
 from daemon.kinds import (
-    OWN_WORDS,
-    ButtonPress,
-    CommandRan,
     ConversationOpened,
-    IncomingMessage,
     MemoryNote,
     NoteCorrected,
     NotesShown,
-    OverheardMessage,
     PersonMessage,
     PersonModelWritten,
-    SpeechFinished,
-    StopRequest,
-    is_context,
-    thread_key,
 )
 from daemon.knowledge.provenance import NameHistory
 from daemon.knowledge.visibility import (
@@ -242,83 +229,6 @@ def _last_before(seqs: Sequence[int], before: int) -> int:
     if not last:
         return 0
     return seqs[last - 1]
-
-
-HOPS = 3
-"""Bot messages in a row, the soul's included, after which bots get no answer."""
-
-
-MESH_COMMANDS = ("mesh.ask", "mesh.share")
-
-
-class BotTraffic:
-    """Limits of messages with bots. `daily`: most messages in a UTC day."""
-
-    def __init__(self, journal: Journal, clock: Clock, daily: int, places: KnownChannels) -> None:
-        self.daily = daily
-        self._journal = journal
-        self._clock = clock
-        self._places = places
-        self._midnight = 0.0
-        self._upto = 0
-        self._count = 0
-
-    def has_reached_limit(self, team: str, channel: str, root: str) -> bool:
-        """True if bots get no answer in this thread: a limit is reached, or the count fails."""
-        try:
-            return self.today() >= self.daily or self.hops(team, channel, root) >= HOPS
-        except JournalDamaged:  # already reported
-            return True
-
-    def today(self) -> int:
-        """Return the number of messages from bots, and of mesh commands, in this UTC day."""
-        began = midnight(self._clock.now())
-        if began != self._midnight:
-            self._midnight, self._upto, self._count = began, 0, 0
-        found: list[Entry[IncomingMessage | CommandRan]]
-        found = self._journal.entries_of_kind(IncomingMessage, CommandRan, since=self._upto, at=began)
-        for entry in found:
-            self._upto = entry.seq
-            if entry.at < began + DAY and _is_mesh(entry.event):
-                self._count += 1
-        return self._count
-
-    def hops(self, team: str, channel: str, root: str) -> int:
-        """Return the number of bot messages in a thread since a person last wrote.
-
-        Messages are sorted by ts, since backfill records older ones later.
-        """
-        hops = 0
-        if self._places.find_unprompted(team, channel, root):
-            hops = 1
-        opened = self._journal.get(thread_key(team, channel, root))
-        if opened is None:
-            return hops
-        found: list[Entry[Any]] = self._journal.thread_entries(
-            opened.thread, IncomingMessage, OverheardMessage, StopRequest, ButtonPress, SpeechFinished
-        )
-        speeches = set[int | None]()
-        said_here = [entry for entry in found if not is_context(entry.key)]
-        for entry in sorted(said_here, key=_said_at):
-            if isinstance(entry.event, SpeechFinished) or entry.event.note == OWN_WORDS:
-                if entry.cause not in speeches:
-                    hops += 1
-                speeches.add(entry.cause)
-            elif entry.event.bot:
-                hops += entry.event.note != "edited"
-            else:
-                hops = 0
-        return hops
-
-
-def _said_at(entry: Entry[Any]) -> Decimal:
-    return Decimal(entry.event.ts)
-
-
-def _is_mesh(event: IncomingMessage | CommandRan) -> bool:
-    if isinstance(event, CommandRan):
-        return event.ok and event.name in MESH_COMMANDS
-    return event.bot
 
 
 class PersonRecordSource(Protocol):

@@ -1,1 +1,1 @@
-"""Prompts."""
+"""Texts for models: prompts, playbooks, and the elements in them."""

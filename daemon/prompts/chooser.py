@@ -17,8 +17,7 @@ from pydantic import ValidationError
 
 from daemon.engine.event import storable_text
 from daemon.memory import WorkingMemory
-from daemon.prompts.elements import clean_name_text, fill_placeholders, truncate
-from daemon.prompts.elements import escape_tags as safe
+from daemon.prompts.elements import clean_name_text, escape_tags, fill_placeholders, truncate
 
 CHOOSING = "prompts/choosing"
 
@@ -129,7 +128,7 @@ def validation_fault(error: ValidationError, whole: str = "it") -> str:
 
 def fence_result(text: str, most: int = MOST_ERROR) -> str:
     """Shorten other people's text to `most` characters, and escape our tags in it."""
-    return safe(truncate(text, most))
+    return escape_tags(truncate(text, most))
 
 
 Bound = Literal["calls", "tokens", "money", "time"]

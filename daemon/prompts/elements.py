@@ -143,10 +143,11 @@ def fill_placeholders(text: str, /, **words: object) -> str:
 
 def parse_labels(text: str) -> dict[str, str]:
     """Return labels by meaning from lines `- meaning: label`; other lines are notes."""
-    return {meaning: label for meaning, label in _listed(text) if label}
+    return {meaning: label for meaning, label in parse_list_lines(text) if label}
 
 
-def _listed(text: str) -> Iterator[tuple[str, str]]:
+def parse_list_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (name, value) of each line `- name: value`; other lines are notes."""
     for line in text.splitlines():
         if line.startswith("- "):
             name, _, value = line.removeprefix("- ").partition(":")
@@ -157,7 +158,7 @@ def _listed(text: str) -> Iterator[tuple[str, str]]:
 def parse_moods(text: str) -> Mapping[str, Mood]:
     """Return moods by name from lines `- mood: thinks | says | is thinking…`; other lines are notes."""
     found = {}
-    for name, verbs in _listed(text):
+    for name, verbs in parse_list_lines(text):
         parts = [part.strip() for part in verbs.split("|")]
         if len(parts) == 3 and all(parts):
             thinks, says, status = parts

@@ -24,9 +24,9 @@ from daemon.prompts.elements import (
     STEPS_BY_NAME,
     CognitiveStep,
     Mood,
-    _listed,
     fill_placeholders,
     parse_labels,
+    parse_list_lines,
     parse_moods,
     soul_name_in,
 )
@@ -449,7 +449,7 @@ def split_by_headings(text: str) -> dict[str, str]:
 def parse_process_words(text: str) -> Mapping[str, Sequence[str]]:
     """Return words by process from lines `- process: words, other words`; other lines are notes."""
     found = {}
-    for name, words in _listed(text):
+    for name, words in parse_list_lines(text):
         known = [" ".join(word.casefold().split()) for word in words.split(",") if word.strip()]
         if known:
             found[name] = known

@@ -35,7 +35,7 @@ from daemon.kinds import (
     SpeechPosted,
     thread_key,
 )
-from daemon.knowledge.person_notes import BotTraffic
+from daemon.knowledge.bot_traffic import BotTraffic
 from daemon.knowledge.visibility import ForgottenPeople, KnownChannels
 from daemon.slack.block_text import TS, first_text, id_at, object_or_empty
 from daemon.slack.directory import (

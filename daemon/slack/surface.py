@@ -37,7 +37,7 @@ from daemon.engine.clock import Clock
 from daemon.engine.event import Entry
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import QuestionAsked
-from daemon.knowledge.person_notes import BotTraffic
+from daemon.knowledge.bot_traffic import BotTraffic
 from daemon.knowledge.visibility import ForgottenPeople, KnownChannels
 from daemon.ports import Button
 from daemon.slack.archive import ConversationArchive

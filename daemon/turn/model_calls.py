@@ -13,7 +13,7 @@ from typing import Any
 from daemon.answers.private_words import without_private_sections
 from daemon.claude.availability import USABLE_REPLIES
 from daemon.claude.models import is_listed
-from daemon.claude.requests import QueuedRequest, RequestUrgency
+from daemon.claude.request_queue import QueuedRequest, RequestUrgency
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, canonical_json, digest_of_json, of_kind, root_of
 from daemon.engine.exceptions import Unavailable

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from daemon.claude.availability import ModelAvailability
-from daemon.claude.requests import RequestQueue
+from daemon.claude.request_queue import RequestQueue
 from daemon.engine.clock import Clock
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, InputRank, StepEvent, in_seq_order, of_kind, root_of, seqs_of

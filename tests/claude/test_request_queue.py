@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from daemon.claude.requests import QueuedRequest, RequestQueue, RequestUrgency
+from daemon.claude.request_queue import QueuedRequest, RequestQueue, RequestUrgency
 from tests.attention import rest
 
 LOCAL, LISTED = "qwen3:8b", "claude-haiku-5-5"

@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import ViewportSize, expect
 
 from daemon.claude.backend import models_in
-from daemon.claude.requests import QUESTIONS
+from daemon.claude.capability_probes import QUESTIONS
 from rehearsal.people import BOB
 from tests.attention import until
 from tests.backends.model_list import QWEN, model_server

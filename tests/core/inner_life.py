@@ -23,7 +23,7 @@ from daemon.inner_life.commands.cycle_commands import help_command
 from daemon.inner_life.contexts import InnerLifeSetup
 from daemon.inner_life.recipients import RecipientDirectory
 from daemon.kinds import INNER, InnerLifeStarted, ProgramEnded, ProgramStarted, TickLogged
-from daemon.knowledge.person_notes import BotTraffic
+from daemon.knowledge.bot_traffic import BotTraffic
 from daemon.knowledge.visibility import KnownChannels
 from daemon.model import ModelReply
 from daemon.settings.limits import AllowedProgram, InnerLimits

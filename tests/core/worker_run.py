@@ -14,7 +14,7 @@ from typing import Any
 
 from daemon.app.discovery import PROCESSES, ProcessDependencies, bind_processes, prompt_catalogue
 from daemon.claude.availability import ModelAvailability
-from daemon.claude.requests import RequestQueue
+from daemon.claude.request_queue import RequestQueue
 from daemon.engine.journal.journal import Journal
 from daemon.engine.worker import SWEEP_SECONDS, Worker
 from daemon.inner_life.notes import Notes

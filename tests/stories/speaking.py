@@ -13,7 +13,7 @@ from daemon.inner_life.commands.message_commands import mesh_commands, message_c
 from daemon.inner_life.recipients import RecipientDirectory, ShareableRecord
 from daemon.ism import ActionRefused
 from daemon.kinds import CommandRan, ConversationOpened, UnpromptedMessage, thread_key
-from daemon.knowledge.person_notes import BotTraffic
+from daemon.knowledge.bot_traffic import BotTraffic
 from daemon.knowledge.visibility import KnownChannels, Visibility
 from daemon.memory import WorkingMemory
 from daemon.process import Turn

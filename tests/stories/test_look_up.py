@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from daemon.app.journal_commands import verify_journal
-from daemon.claude.requests import QUESTIONS, ModelCapabilities
+from daemon.claude.capability_probes import QUESTIONS
+from daemon.claude.requests import ModelCapabilities
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.settings.limits import FREE_PRICE, make_price
 from daemon.settings.parse import ConfigError

@@ -13,7 +13,8 @@ import pytest
 from daemon.app.discovery import PROCESSES
 from daemon.app.journal_commands import verify_journal
 from daemon.claude.backend import CapabilityFile, CapabilityFindings, ServedModel, models_in
-from daemon.claude.requests import QUESTIONS, ModelCapabilities
+from daemon.claude.capability_probes import QUESTIONS
+from daemon.claude.requests import ModelCapabilities
 from daemon.engine.event import Entry
 from daemon.kinds import GAVE_WAY, ModelCall
 from daemon.settings.home import CAPABILITIES

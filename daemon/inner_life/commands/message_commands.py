@@ -19,7 +19,7 @@ from daemon.inner_life.commands.command import CommandResult, TickContext, comma
 from daemon.inner_life.recipients import SEND_COMMAND, BringShared, RecipientDirectory, ShareableRecord
 from daemon.ism import ActionRefused
 from daemon.kinds import UnpromptedMessage
-from daemon.knowledge.person_notes import MESH_COMMANDS
+from daemon.knowledge.bot_traffic import MESH_COMMANDS
 
 Find = Callable[[], Awaitable[str]]
 
