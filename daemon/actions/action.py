@@ -27,6 +27,8 @@ from daemon.turn.model_calls import Came, Schema
 from daemon.turn.questions import Question, ask, two_buttons
 from daemon.turn.turn import Turn
 
+log = logging.getLogger(__name__)
+
 TRANSITION_PREFIX = "To_"
 
 
@@ -324,9 +326,6 @@ def _is_long(value: Any) -> bool:
     if isinstance(value, list):
         return any(_is_long(one) for one in value)
     return isinstance(value, str) and len(value) > BEGINNING + END
-
-
-log = logging.getLogger(__name__)
 
 
 def bind_action(run: ActionContext, one: ActionDefinition) -> Action:

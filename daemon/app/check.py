@@ -23,10 +23,10 @@ from daemon.app.discovery import (
     PROCESSES,
     STOP,
     OwnerActions,
+    all_actions,
     find_owner_actions,
     prompt_catalogue,
 )
-from daemon.app.discovery import all_actions as every_action
 from daemon.errors import escaped_line
 from daemon.kinds import MessageCommand
 from daemon.mind.steps import STEP_TEXTS
@@ -328,7 +328,7 @@ class OwnerCode:
 
 def find_owner_code(folder: Path, *, owned: bool, sandbox: str = "") -> OwnerCode:
     own = find_owner_actions(folder)
-    registry = every_action(own.actions)
+    registry = all_actions(own.actions)
     return OwnerCode(
         registry=registry, processes=PROCESSES, broken=PROCESS_FAULTS, own=own, owned=owned, sandbox=sandbox
     )

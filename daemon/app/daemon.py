@@ -25,11 +25,11 @@ from daemon.app.discovery import (
     PROCESS_FAULTS,
     PROCESSES,
     OwnFiles,
+    all_actions,
     find_owner_actions,
     prompt_catalogue,
     with_samples,
 )
-from daemon.app.discovery import all_actions as every_action
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
@@ -90,6 +90,8 @@ from daemon.turn.recall import memory_of_call
 from daemon.turn.soul_program import SoulProgram, watch_long_waits
 from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget
+
+log = logging.getLogger(__name__)
 
 
 def create_home(home: Path) -> None:
@@ -160,9 +162,6 @@ ASLEEP = (
     "No daemon with these settings is running in {home}: start it, and the last line that it prints holds a "
     "link. SOUL_HOME names the folder of the one that you mean."
 )
-
-
-log = logging.getLogger(__name__)
 
 
 def make_credentials(settings: Settings, now: Callable[[], float]) -> PageCredentials:
@@ -623,7 +622,7 @@ def _make_prompt_files(
 ) -> PromptFiles:
     needed = [*PROCESSES.values(), *processes.values()]
     known = prompt_catalogue(needed, STEP_TEXTS, *(one.texts for one in own))
-    registry = every_action(own)
+    registry = all_actions(own)
 
     def book_faults(one: Playbook, playbooks: Collection[str]) -> Iterator[str]:
         there = {*PROCESSES, *processes, *playbooks, EXPERT_PROCESS}

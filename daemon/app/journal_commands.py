@@ -31,8 +31,8 @@ from daemon.engine.journal.verify import (
     ReplayState,
     VerifyResult,
     concerns_every_kind,
+    verify,
 )
-from daemon.engine.journal.verify import verify as replay
 from daemon.engine.kinds import ThreadSpawned, with_engine_kinds
 from daemon.kinds import (
     INNER,
@@ -295,7 +295,7 @@ CARD = 0
 
 def verify_journal(reading: JournalReader) -> VerifyResult:
     """Verify a soul's journal. Raises JournalError if the journal is unreadable."""
-    return replay(reading, SoulRules().all)
+    return verify(reading, SoulRules().all)
 
 
 class SoulRules:

@@ -31,6 +31,8 @@ from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import show_status
 from daemon.turn.turn import Turn
 
+log = logging.getLogger(__name__)
+
 
 class OpenThoughtContext(BaseActionContext):
     async def is_interrupted(self) -> bool:
@@ -45,9 +47,6 @@ class OpenThoughtContext(BaseActionContext):
 
     def report_finding(self, action: str, outcome: Outcome) -> None:
         """Do nothing, since the result is sent as a message."""
-
-
-log = logging.getLogger(__name__)
 
 
 UNKNOWN_THREAD = "Unknown thread; emit <spawn-thread/> to create."

@@ -23,6 +23,7 @@ from daemon.ports import Library
 from daemon.prompts.chooser import ISMResult
 from daemon.prompts.elements import clean_name_text
 from daemon.turn.branches import set_reminder
+from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.questions import Question, ask
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import say
@@ -31,10 +32,6 @@ MINUTE = 60.0
 
 
 YEAR = 525_600
-
-
-EXPERT = "expert"
-"""Name of the process to which Escalate leads."""
 
 
 @action(name="AskPerson", exclusive=True)
@@ -79,7 +76,7 @@ async def schedule(
 async def escalate(run: RunContext, expert: Expert) -> Outcome:
     """Hand it on to someone who knows more, where you cannot do it well. Ends your work."""
     if expert:
-        return ISMResult(next_process=EXPERT)
+        return ISMResult(next_process=EXPERT_PROCESS)
     if run.turn.owners:
         words = run.prompt("prompts/sentences/escalated", owner=f"<@{run.turn.owners[0]}>")
     else:

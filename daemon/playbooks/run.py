@@ -6,8 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from daemon.actions.action import TRANSITION_PREFIX, ActionDefinition, BaseActionContext, Outcome, bind_action
-from daemon.actions.action import RunContext as AnyRun
+from daemon.actions.action import (
+    TRANSITION_PREFIX,
+    ActionDefinition,
+    BaseActionContext,
+    Outcome,
+    RunContext,
+    bind_action,
+)
 from daemon.actions.registry import ActionRegistry
 from daemon.answers.speech_gate import split_sections
 from daemon.engine.event import Entry
@@ -299,9 +305,7 @@ class PlaybookRun(BaseActionContext, Chooser):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybookPlayer:
-    """Runs playbooks with the registered actions; `rounds` bounds a playbook that sets no
-    number of rounds.
-    """
+    """Runner of playbooks with the registered actions; `loops` bounds one that sets no number of rounds."""
 
     registry: ActionRegistry
     loops: int
@@ -339,7 +343,7 @@ async def play_to_end(run: PlaybookRun) -> Transition:
 
 
 def _way(to: str, when: str) -> ActionDefinition:
-    async def perform(_run: AnyRun, _args: object) -> Outcome:
+    async def perform(_run: RunContext, _args: object) -> Outcome:
         return ISMResult(next_process=to)
 
     return ActionDefinition(name=f"{TRANSITION_PREFIX}{to}", description=when, perform=perform, terminal=True)

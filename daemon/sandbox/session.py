@@ -47,6 +47,8 @@ from daemon.sandbox.monty_run import UNREADABLE, assigned_names
 from daemon.settings.home import UNLOADED, unloadable_reason
 from daemon.settings.parse import ConfigError
 
+log = logging.getLogger(__name__)
+
 Kind = Literal["auto", "monty", "cpython"]
 
 
@@ -449,9 +451,6 @@ class SpareChildren:
     def _fill(self) -> None:
         if not self._starting:
             self._starting.append(asyncio.create_task(start_child(self._bounds)))
-
-
-log = logging.getLogger(__name__)
 
 
 METHODS = ("open", "execute_code", "bind", "close")

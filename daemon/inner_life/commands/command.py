@@ -16,6 +16,8 @@ from daemon.kinds import CommandRan
 from daemon.knowledge.visibility import Visibility
 from daemon.turn.turn import Turn
 
+log = logging.getLogger(__name__)
+
 __all__ = [
     "ActionDefinition",
     "ActionRefused",
@@ -57,9 +59,6 @@ class TickContext(Protocol):
     @property
     def now(self) -> float:
         """The start of the tick in Unix seconds: the only time that a command may read."""
-
-
-log = logging.getLogger(__name__)
 
 
 WENT_WRONG = "It went wrong in the daemon, and nothing of it is certain. Try it another way."

@@ -15,7 +15,6 @@ import shutil
 import signal
 import sys
 import time
-from asyncio import Event as Flag
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -48,6 +47,8 @@ from daemon.inner_life.tick_log import CLEANUP_COMMAND, ProgramLog
 from daemon.kinds import CommandRan, ProgramEnded, ProgramStarted, ProgramStopRequested, Status
 from daemon.settings.home import READS, daemon_files
 from daemon.settings.limits import PROCESS_TIMEOUT, AllowedProgram
+
+log = logging.getLogger(__name__)
 
 TOOL = "bwrap"
 
@@ -115,9 +116,6 @@ async def _try(tool: str, argv: Sequence[str]) -> tuple[str, str]:
     return tool, ""
 
 
-log = logging.getLogger(__name__)
-
-
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -174,7 +172,7 @@ class ProgramSupervisor:
         self._wake = wake
         self._bounds = bounds or ProgramLimits()
         self._log = ProgramLog(journal)
-        self._watched: dict[int, Flag] = {}
+        self._watched: dict[int, asyncio.Event] = {}
         """Flag of each run in progress; setting it stops the run."""
         self._tasks = set[asyncio.Task[None]]()
         self._tidying: asyncio.Task[None] | None = None
@@ -225,7 +223,7 @@ class ProgramSupervisor:
     def _watch(self, started: Entry[ProgramStarted]) -> None:
         stop = self._watched.get(started.seq)
         if stop is None:
-            stop = self._watched[started.seq] = Flag()
+            stop = self._watched[started.seq] = asyncio.Event()
             task = self._begin(self._see_through(started, stop), f"process {started.seq}")
             task.add_done_callback(lambda _: self._watched.pop(started.seq))
         stops = self._journal.thread_entries(started.thread, ProgramStopRequested, since=started.seq)
@@ -266,7 +264,7 @@ class ProgramSupervisor:
             said = "A task of the supervisor failed: %s. Restart the daemon."
             log.critical(said, task.get_name(), exc_info=error)
 
-    async def _see_through(self, started: Entry[ProgramStarted], stop: Flag) -> None:
+    async def _see_through(self, started: Entry[ProgramStarted], stop: asyncio.Event) -> None:
         async with self._turns:
             while True:
                 try:
@@ -292,7 +290,7 @@ class ProgramSupervisor:
             )
         self._wake(started.thread)
 
-    async def _end_of(self, started: Entry[ProgramStarted], stop: Flag) -> tuple[Status, str]:
+    async def _end_of(self, started: Entry[ProgramStarted], stop: asyncio.Event) -> tuple[Status, str]:
         """Return status and text of a run. The program starts only if its folder does not exist."""
         folder = program_folder_of(self._home, started)
         tries = 0
@@ -359,7 +357,7 @@ class ProgramSupervisor:
             ],
         )
 
-    async def _wait(self, pid: int, stop: Flag, left: float = math.inf) -> None:
+    async def _wait(self, pid: int, stop: asyncio.Event, left: float = math.inf) -> None:
         """Wait for the end of a wrapper; stop it when `stop` is set or after `left` seconds.
 
         An earlier daemon's wrapper may have another limit.
@@ -387,7 +385,7 @@ class ProgramSupervisor:
             except ProcessLookupError:
                 return
             loop = asyncio.get_running_loop()
-            ended = Flag()
+            ended = asyncio.Event()
             loop.add_reader(watched, ended.set)
             try:
                 await ended.wait()
