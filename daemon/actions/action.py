@@ -205,10 +205,6 @@ class ActionDefinition:
             object.__setattr__(self, "version", _version(self))
 
 
-def ids_in_words(ids: Iterable[int]) -> str:
-    return ", ".join(map(str, dict.fromkeys(ids)))
-
-
 def _version(one: ActionDefinition) -> str:
     try:
         source = inspect.getsource(one.perform)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -46,17 +46,6 @@ LONGEST_NAME = 60
 Model = type[BaseModel] | None
 
 
-class HelpEntry(Protocol):
-    """A command in the help; `args` is None if it has no arguments."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def args(self) -> Model: ...
-
-
 def help_line(name: str, args: Model, description: str = "") -> str:
     """Return the syntax of a command: `notes.read {"ids": [whole number, …]}: description`."""
     schema = _schema(args)
@@ -68,11 +57,11 @@ def help_line(name: str, args: Model, description: str = "") -> str:
     return line
 
 
-def _line(one: HelpEntry) -> str:
+def _line(one: ActionDefinition) -> str:
     return help_line(one.name, one.args, one.description)
 
 
-def help_page(one: HelpEntry) -> str:
+def help_page(one: ActionDefinition) -> str:
     """Return the syntax, the aliases and the arguments of a command."""
     lines = [_line(one)]
     other = [alias for alias, names in ALIASES.items() if one.name in names]
@@ -82,7 +71,7 @@ def help_page(one: HelpEntry) -> str:
     return "\n".join(lines)
 
 
-def help_text(commands: Sequence[HelpEntry], about: str = "") -> str:
+def help_text(commands: Sequence[ActionDefinition], about: str = "") -> str:
     """Return a line for each command, or of the family `about`; or a command's help page.
 
     Raises LookupError, which names similar commands.

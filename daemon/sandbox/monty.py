@@ -185,7 +185,7 @@ class MontySandbox:
         running = self._pool.start_in_thread(self._run, feed, cell)
         self._running = feed, running
         try:
-            execution = await asyncio.shield(running)
+            result = await asyncio.shield(running)
         except asyncio.CancelledError:
             self._end(f"The cell was interrupted; {GONE}")
             await asyncio.wait([running])
@@ -198,7 +198,7 @@ class MontySandbox:
                 await self._hand_back()
         if feed.raised is not None:
             raise feed.raised
-        return execution
+        return result
 
     async def bind(self, **names: Any) -> None:
         if self._ended:

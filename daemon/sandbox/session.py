@@ -143,12 +143,12 @@ class MovingSandbox:
             told = await self._move_if_needed(code)
         except SandboxError as error:
             return CellResult(error=f"{error}\n", variables=self._variables)
-        execution = await self._sandbox.execute_code(code)
+        result = await self._sandbox.execute_code(code)
         if self._is_in_monty:
             self._cells.append(code)
             self._reaching |= functions_that_call(code, self._reaching)
-        self._variables = execution.variables
-        return replace(execution, stderr=told + execution.stderr)
+        self._variables = result.variables
+        return replace(result, stderr=told + result.stderr)
 
     async def bind(self, **names: Any) -> None:
         await self._sandbox.bind(**names)
@@ -235,9 +235,9 @@ class MovingSandbox:
 
     async def _read(self, expression: str) -> tuple[bool, Any]:
         """Return (True, value) if the expression is plain, otherwise (False, None)."""
-        execution = await self._sandbox.execute_code(f"(__is_plain({expression}), {expression})")
-        match execution.value:
-            case (True, value) if not execution.error:
+        result = await self._sandbox.execute_code(f"(__is_plain({expression}), {expression})")
+        match result.value:
+            case (True, value) if not result.error:
                 return True, value
         return False, None
 

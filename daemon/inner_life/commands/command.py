@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -42,6 +42,10 @@ class CommandResult:
 
     text: str
     shows: Sequence[int] = field(default=())
+
+
+def ids_in_words(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, dict.fromkeys(ids)))
 
 
 class TickContext(Protocol):

@@ -11,9 +11,9 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from daemon.actions.action import ActionDefinition, NoArguments, StrictArguments, ids_in_words
+from daemon.actions.action import ActionDefinition, NoArguments, StrictArguments
 from daemon.engine.clock import DAY
-from daemon.inner_life.commands.command import CommandResult, TickContext, command
+from daemon.inner_life.commands.command import CommandResult, TickContext, command, ids_in_words
 from daemon.inner_life.note import Note, NoteFilter, Priority, Source, normalized_tag, note_states
 from daemon.inner_life.notes import Notes
 from daemon.inner_life.records import CONCEPTS, DIARY, LINKS, LLM_MEMORY, InnerRecords, record_summary

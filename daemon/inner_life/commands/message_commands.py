@@ -13,9 +13,9 @@ from functools import partial
 
 from pydantic import Field
 
-from daemon.actions.action import ActionDefinition, StrictArguments, ids_in_words
+from daemon.actions.action import ActionDefinition, StrictArguments
 from daemon.answers.speech_gate import spoken_text
-from daemon.inner_life.commands.command import CommandResult, TickContext, command
+from daemon.inner_life.commands.command import CommandResult, TickContext, command, ids_in_words
 from daemon.inner_life.recipients import SEND_COMMAND, BringShared, RecipientDirectory, ShareableRecord
 from daemon.ism import ActionRefused
 from daemon.kinds import UnpromptedMessage
