@@ -68,9 +68,8 @@ def playbook_faults(
         if name not in known:
             yield f"there is no process {_short(name)}; {suggest_or_list(name, known)}"
     offered = registry.offered_by(one)
-    leads_on = one.name == DELIBERATION_PROCESS or target_processes(
-        one
-    )  # open thought ends with its final answer
+    # open thought ends with its final answer
+    leads_on = one.name == DELIBERATION_PROCESS or target_processes(one)
     if not leads_on and not any(action.terminal for action in offered):
         ends = [name for name, action in actions.items() if action.terminal]
         yield f"it has no way to end: offer {' or '.join(ends)}, or write a transition"

@@ -254,9 +254,8 @@ class PlaybookRun(BaseActionContext, Chooser):
 
         DONE means that nothing is left to say, but not while somebody waits.
         """
-        if self.spoke or (
-            self._limit == DAY_LIMIT and self.turn.deciders
-        ):  # an owner may reset the daily limit
+        may_be_reset = self._limit == DAY_LIMIT and self.turn.deciders
+        if self.spoke or may_be_reset:
             return
         if reason == "done" and not self._is_awaited():
             return

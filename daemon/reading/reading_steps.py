@@ -103,9 +103,8 @@ class ReadingTree:
             name=name,
             memory=memory,
             role=model,
-            wording=sorted(self.turn.wording)
-            if memory.system
-            else (),  # calls from cells contain no texts of the owner
+            # calls from cells contain no texts of the owner
+            wording=sorted(self.turn.wording) if memory.system else (),
             people=self.turn.people,
             ledger=self.ledger,
             last=last,

@@ -94,7 +94,7 @@ class TickCommands:
         async def do(turn: Turn) -> CommandRan:
             perform = self.definitions[command.name].perform
             try:
-                done = _done(await perform(replace(self, turn=turn), command.args))
+                done = _checked_result(await perform(replace(self, turn=turn), command.args))
             except ActionRefused as refused:
                 return replace(ran, ok=False, text=str(refused), stays_open=True)
             except EngineError:
@@ -124,7 +124,7 @@ class TickCommands:
         return await self.turn.record(event)
 
 
-def _done(came: Any) -> CommandResult:
-    if isinstance(came, CommandResult):
-        return came
-    raise TypeError(f"expected a CommandResult, got a {type(came).__name__}")
+def _checked_result(result: Any) -> CommandResult:
+    if isinstance(result, CommandResult):
+        return result
+    raise TypeError(f"expected a CommandResult, got a {type(result).__name__}")

@@ -133,9 +133,8 @@ class ProgramProcess:
     def end(self) -> dict[str, Any]:
         """Run the program to its end; return its status as JSON."""
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(
-                CHILD_SUBREAPER, 1, 0, 0, 0
-            )  # orphaned descendants become children of this process
+            # orphaned descendants become children of this process
+            ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
         work = self._folder / "work"
         environment = {"PATH": self._order["path"], "HOME": str(work), "LANG": "C.UTF-8"}
         try:
