@@ -202,6 +202,7 @@ LONGEST = 1_000
 
 
 MARGIN = 100
+"""Characters beyond the limit of an output, for the count of what is left out."""
 
 
 CELLS = 100
