@@ -208,8 +208,8 @@ class ActionFunction:
         return [one for one in self._parameters if one.name not in GIVEN]
 
     @property
-    def _whole(self) -> Parameter | None:
-        """The only argument, if a pydantic model: its fields are then the arguments."""
+    def _model_argument(self) -> Parameter | None:
+        """The only argument, if it is a pydantic model: its fields are then the arguments."""
         if len(self._arguments) != 1:
             return None
         [only] = self._arguments
@@ -219,8 +219,8 @@ class ActionFunction:
 
     @functools.cached_property
     def _form(self) -> type[BaseModel] | None:
-        if self._whole:
-            own: type[BaseModel] = self._whole.annotation
+        if self._model_argument:
+            own: type[BaseModel] = self._model_argument.annotation
             return create_model(own.__name__, __base__=(own, BoundedNumbers), __doc__=own.__doc__)
         if not self._arguments:
             return None
@@ -266,8 +266,8 @@ class ActionFunction:
         @functools.wraps(self.function)
         async def perform(run: ActionContext, args: BaseModel | None) -> Outcome:
             values = {name: _value_of(name, run, means) for name in self._given}
-            if self._whole:
-                values[self._whole.name] = args
+            if self._model_argument:
+                values[self._model_argument.name] = args
             elif args:
                 values |= dict(args)
             outcome: Any = await self.function(**values)

@@ -32,6 +32,7 @@ MINUTE = 60.0
 
 
 YEAR = 525_600
+"""Minutes of a year: the latest time of a reminder."""
 
 
 @action(name="AskPerson", exclusive=True)
@@ -112,7 +113,7 @@ async def search_memory(
     known here.
     """
     found = await memories.search(query, run.turn.thread, _in_sight(run))
-    return _told(run, memories, [f"{said.place}, {_line(said)}" for said in found])
+    return _found_text(run, memories, [f"{said.place}, {_line(said)}" for said in found])
 
 
 @action(name="ReadThread", effect=True)
@@ -125,7 +126,7 @@ async def read_thread(
 ) -> str:
     """Read what was said in this conversation before what you see of it, a page at a time."""
     found = await memories.earlier_page(run.turn.thread, _in_sight(run), back)
-    return _told(run, memories, [_line(said) for said in found])
+    return _found_text(run, memories, [_line(said) for said in found])
 
 
 @action(name="Remember")
@@ -149,13 +150,13 @@ def _in_sight(run: ActionContext) -> int:
     return min(run.memory.seqs, default=2**62)
 
 
-def _told(run: ActionContext, memories: MessageSearch, lines: Sequence[str]) -> str:
-    told = [*lines]
-    if not told:
-        told.append(run.label("nothing found"))
+def _found_text(run: ActionContext, memories: MessageSearch, lines: Sequence[str]) -> str:
+    shown = [*lines]
+    if not shown:
+        shown.append(run.label("nothing found"))
     if memories.is_behind:
-        told.append(run.label("not all searched"))
-    return "\n".join(told)
+        shown.append(run.label("not all searched"))
+    return "\n".join(shown)
 
 
 def _line(said: FoundMessage) -> str:
@@ -179,7 +180,7 @@ async def research(
     run: ActionContext,
     library: Library,
     query: Annotated[
-        str, Field(min_length=1, max_length=400), "a few words that stand in the text, in its language"
+        str, Field(min_length=1, max_length=MOST_QUERY), "a few words that stand in the text, in its language"
     ],
 ) -> str:
     """Search the files that your owner gave you to know; the answer is paragraphs of them that you have not
