@@ -323,34 +323,35 @@ def _parameters(function: Function) -> Sequence[Parameter]:
     return [one.replace(annotation=types.get(one.name, one.empty)) for one in signature.parameters.values()]
 
 
-def _fault(one: Parameter) -> str:
-    if one.kind in VARIADIC:
-        return f"it takes `{one}`: write each argument with a name and a type of its own"
-    if one.name in GIVEN:
-        types = GIVEN[one.name]
-        if one.annotation in types:
+def _fault(parameter: Parameter) -> str:
+    if parameter.kind in VARIADIC:
+        return f"it takes `{parameter}`: write each argument with a name and a type of its own"
+    name = parameter.name
+    if name in GIVEN:
+        types = GIVEN[name]
+        if parameter.annotation in types:
             return ""
         named = " or ".join(inspect.formatannotation(kind) for kind in types)
-        return f"`{one.name}` is what the daemon gives it: write `{one.name}: {named}`, or name it otherwise"
-    if one.annotation is one.empty:
-        return f"its argument `{one.name}` has no type: write `{one.name}: str`, or what it is"
-    if one.name.startswith("_") or hasattr(ActionArguments, one.name):
-        return f"no argument can be named `{one.name}`: give it another name"
+        return f"`{name}` is what the daemon gives it: write `{name}: {named}`, or name it otherwise"
+    if parameter.annotation is parameter.empty:
+        return f"its argument `{name}` has no type: write `{name}: str`, or what it is"
+    if name.startswith("_") or hasattr(ActionArguments, name):
+        return f"no argument can be named `{name}`: give it another name"
     try:
-        TypeAdapter(one.annotation).json_schema()
+        TypeAdapter(parameter.annotation).json_schema()
     except PydanticUserError:
-        kind = inspect.formatannotation(one.annotation)
+        kind = inspect.formatannotation(parameter.annotation)
         return (
-            f"no model can write a {kind}, as its argument `{one.name}` is: take a str, int, float or bool, a"
+            f"no model can write a {kind}, as its argument `{name}` is: take a str, int, float or bool, a"
             " list of them, a Literal or a pydantic model"
         )
     return ""
 
 
-def _is_missing(one: Parameter, means: ActionDependencies) -> bool:
-    if not hasattr(means, one.name) or one.default is not one.empty:
+def _is_missing(parameter: Parameter, means: ActionDependencies) -> bool:
+    if not hasattr(means, parameter.name) or parameter.default is not parameter.empty:
         return False
-    return getattr(means, one.name) is None
+    return getattr(means, parameter.name) is None
 
 
 def _described(annotation: Any) -> Any:

@@ -468,7 +468,7 @@ async def run_daemon(
 async def start_daemon(
     settings: Settings,
     clock: Clock,
-    words: Path | None = None,
+    folder: Path | None = None,
     grace: float = GRACE,
     *,
     rehearsal: RehearsalMount | None = None,
@@ -479,10 +479,10 @@ async def start_daemon(
 ) -> AsyncIterator[RunningDaemon]:
     """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
-    `words`: folder with the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
+    `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
     rehearsed services. `processes`: used instead of the configured ones.
     """
-    folder = words or project_root()
+    folder = folder or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context

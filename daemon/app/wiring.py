@@ -288,7 +288,7 @@ def make_state(
         notes=Notes(journal, call),
         records=InnerRecords(journal, views, index),
         processes=ProgramLog(journal),
-        said=DeliveryLog(journal),
+        deliveries=DeliveryLog(journal),
         views=views,
     )
 

@@ -124,7 +124,7 @@ class TickContexts:
 
     def has_news(self) -> bool:
         """True if a note, a program's end or a message's outcome came since the last answered tick began."""
-        if self.new_notes() or self.state.said.lines():
+        if self.new_notes() or self.state.deliveries.lines():
             return True
         last = self.state.log.last.tick.tick
         return any(process.ended_by > last for process in self.state.processes.all())
@@ -168,7 +168,7 @@ class TickContexts:
         lines = _fitting([_process(process) for process in processes])
         lines += self._failures()
         lines += _fitting([self._result(one) for one in self.state.log.last.commands])
-        lines += self.state.said.lines()
+        lines += self.state.deliveries.lines()
         return "\n".join(lines)
 
     def _failures(self) -> list[str]:

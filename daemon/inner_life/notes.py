@@ -115,15 +115,15 @@ class NoteIndex:
             self.open[group.priority] -= 1
 
     def newest(
-        self, wanted: Callable[[NoteGroup], bool], since: float | None = None, until: float | None = None
+        self, accepts: Callable[[NoteGroup], bool], since: float | None = None, until: float | None = None
     ) -> Iterator[int]:
-        """Yield ids in the groups that `wanted` accepts and in a time range, newest first.
+        """Yield ids in a time range and in the groups for which `accepts` is true, newest first.
 
         Later or earlier notes may be among them if the clock has jumped.
         """
         chosen = list[Iterator[int]]()
         for group, ids in self._ids.items():
-            if ids and wanted(group):
+            if ids and accepts(group):
                 chosen.append(self._between(ids, since, until))
         return heapq.merge(*chosen, reverse=True)
 
@@ -216,20 +216,20 @@ class Notes(Projection):
         return self._notes.get(self._also.get(id, id))
 
     def matching(
-        self, wanted: NoteFilter, knows: VisibilityCheck, most: int = MOST_LISTED_NOTES
+        self, note_filter: NoteFilter, knows: VisibilityCheck, most: int = MOST_LISTED_NOTES
     ) -> list[int]:
         """Return ids of matching notes that are visible by `knows`, newest first."""
         found = list[int]()
-        for id in self._candidates(wanted, knows):
+        for id in self._candidates(note_filter, knows):
             if len(found) == most:
                 break
-            if wanted.fits(self._notes[id], knows):
+            if note_filter.fits(self._notes[id], knows):
                 found.append(id)
         return found
 
     def fits(self, about: Mapping[str, Any], entry: Entry[Any]) -> bool:
         try:
-            wanted = NoteFilter.of(about)
+            note_filter = NoteFilter.of(about)
         except ValueError:
             return False
         opened = self.journal.latest_of_kind(entry.thread, ConversationOpened)
@@ -237,7 +237,7 @@ class Notes(Projection):
         if opened:
             where = opened.event.where
         note = note_of(entry, where)
-        return note is not None and wanted.fits(note, always_visible)
+        return note is not None and note_filter.fits(note, always_visible)
 
     def new_since(self, seq: int) -> list[int]:
         """Return the ids of notes after the entry `seq`, oldest first."""
@@ -266,16 +266,16 @@ class Notes(Projection):
             return [note.id for note in notes if not note.is_open]
         return [note.id for note in notes if note.at < before]
 
-    def _candidates(self, wanted: NoteFilter, knows: VisibilityCheck) -> Iterator[int]:
-        if wanted.tags:
-            tagged = [self._tagged.get(tag, []) for tag in wanted.tags]
+    def _candidates(self, note_filter: NoteFilter, knows: VisibilityCheck) -> Iterator[int]:
+        if note_filter.tags:
+            tagged = [self._tagged.get(tag, []) for tag in note_filter.tags]
             return reversed(min(tagged, key=len))
 
         def may_fit(group: NoteGroup) -> bool:
-            covered = wanted.covers(group.source, group.priority, is_open=group.is_open)
+            covered = note_filter.covers(group.source, group.priority, is_open=group.is_open)
             return covered and knows(self._thread_of_place[group.place])
 
-        return self._index.newest(may_fit, wanted.since, wanted.until)
+        return self._index.newest(may_fit, note_filter.since, note_filter.until)
 
     def _at(self, id: int) -> float:
         return self._notes[id].at
