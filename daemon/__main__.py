@@ -85,12 +85,12 @@ def commands() -> argparse.ArgumentParser:
         added.set_defaults(command=command)
         return added
 
-    _add_those_of_the_soul(add)
-    _add_those_of_the_journal(add)
+    _add_soul_commands(add)
+    _add_journal_commands(add)
     return parser
 
 
-def _add_those_of_the_soul(add: Add) -> None:
+def _add_soul_commands(add: Add) -> None:
     add("run", _run, "the daemon (the default)")
     add("rehearse", _rehearse, "only a local Slack and a local Claude")
     add("link", _link, "a link that opens the running daemon's page once, for ten minutes")
@@ -101,7 +101,7 @@ def _add_those_of_the_soul(add: Add) -> None:
         "files", nargs="+", metavar="FILE", type=Path, help="text, code, CSV, JSON, PDF or DOCX"
     )
     read.add_argument("-q", "--question", required=True, help="what is to be found out")
-    _let_name_the_journal(read)
+    _add_journal_option(read)
     check = add("check", _check, "whether the soul's prompts and playbooks can be used; exit 1 if not")
     check.add_argument("folder", nargs="?", type=Path, help="where they are, if not the project's own")
     add("actions", _actions, "what the soul may choose to do, as Markdown")
@@ -109,7 +109,7 @@ def _add_those_of_the_soul(add: Add) -> None:
     add("settings", _settings_table, "every setting with its default, as a Markdown table")
 
 
-def _add_those_of_the_journal(add: Add) -> None:
+def _add_journal_commands(add: Add) -> None:
     trace = add(
         "trace", _trace, "a thread as a tree of causes, with all that was thought: for its owner alone"
     )
@@ -125,10 +125,10 @@ def _add_those_of_the_journal(add: Add) -> None:
     backup = add("backup", _backup, "a copy of the journal as it is now, checked; beside a running daemon")
     backup.add_argument("out", metavar="FILE", type=Path, help="a new file, which nobody else can read")
     for command in (trace, verify, export, backup):
-        _let_name_the_journal(command)
+        _add_journal_option(command)
 
 
-def _let_name_the_journal(command: argparse.ArgumentParser) -> None:
+def _add_journal_option(command: argparse.ArgumentParser) -> None:
     command.add_argument("--journal", metavar="PATH", type=Path, help="its file, if it is not the usual one")
 
 
@@ -148,7 +148,7 @@ def _run(_: argparse.Namespace) -> int:
     if slack or claude:
         rehearsal = _rehearsal(settings, slack=slack, claude=claude)
     if claude:
-        settings, samples = _toured(settings)
+        settings, samples = _with_tour(settings)
     gc.enable()
     asyncio.run(lifetime.run_until_signal(run_daemon(settings, rehearsal, samples)))
     return 0
@@ -196,7 +196,7 @@ def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMou
     return RehearsalServers(clock=SystemClock(), slack=path, claude=claude, name=CurrentSoulName())
 
 
-def _toured(settings: Settings) -> tuple[Settings, Path]:
+def _with_tour(settings: Settings) -> tuple[Settings, Path]:
     from daemon.settings.home import project_root
     from rehearsal.tour import FILES, OWNER, SAMPLES
 
@@ -213,8 +213,8 @@ def _toured(settings: Settings) -> tuple[Settings, Path]:
 def _settings() -> Settings:
     settings = load()
     begin_log(settings.log_level, settings.log_format)
-    for said in (*misspelt(), *unreadable_lines(), *taken_for_false()):
-        log.warning("%s", said)
+    for warning in (*misspelt(), *unreadable_lines(), *taken_for_false()):
+        log.warning("%s", warning)
     return settings
 
 
@@ -248,29 +248,29 @@ def _actions(_: argparse.Namespace) -> int:
     with _loading():
         from daemon.app.discovery import all_actions, find_owner_actions
 
-    return _printed(all_actions(find_owner_actions(project_root()).actions).as_markdown())
+    return _print_page(all_actions(find_owner_actions(project_root()).actions).as_markdown())
 
 
 def _kinds(_: argparse.Namespace) -> int:
     from daemon.app.journal_commands import kinds_table
 
-    return _printed(kinds_table())
+    return _print_page(kinds_table())
 
 
 def _settings_table(_: argparse.Namespace) -> int:
     from daemon.settings.home import settings_table
 
-    return _printed(settings_table())
+    return _print_page(settings_table())
 
 
 def _version(_: argparse.Namespace) -> int:
     from daemon.settings.home import version
 
-    return _printed(f"soul daemon {version()}\n")
+    return _print_page(f"soul daemon {version()}\n")
 
 
-def _printed(page: str) -> int:
-    _like_a_filter()
+def _print_page(page: str) -> int:
+    _end_at_broken_pipe()
     print(page, end="")
     return 0
 
@@ -280,7 +280,7 @@ def _trace(asked: argparse.Namespace) -> int:
 
     width = math.inf if asked.full else shutil.get_terminal_size((200, 0)).columns
     try:
-        with _reading(asked) as journal:
+        with _opened_journal(asked) as journal:
             if asked.thread is None:
                 lines = [*list_threads(journal, everything=asked.full)]
             else:
@@ -296,7 +296,7 @@ def _trace(asked: argparse.Namespace) -> int:
 def _verify(asked: argparse.Namespace) -> int:
     from daemon.app.journal_commands import printable_text, verify_journal
 
-    with _reading(asked) as journal:
+    with _opened_journal(asked) as journal:
         verdict = verify_journal(journal)
     for violation in verdict.violations:
         print(printable_text(str(violation)))
@@ -308,7 +308,7 @@ def _export(asked: argparse.Namespace) -> int:
     from daemon.engine.event import entry_as_json
 
     # no snapshot: while a pager waits, it would keep the daemon's log from truncation
-    with _reading(asked, snapshot=False) as journal, _written(asked.out) as out:
+    with _opened_journal(asked, snapshot=False) as journal, _output(asked.out) as out:
         for entry in journal.all_entries(upto=journal.last_seq_of_all()):
             print(json.dumps(entry_as_json(entry)), file=out)
     return 0
@@ -340,17 +340,17 @@ def _loading() -> Iterator[None]:
 
 
 @contextmanager
-def _reading(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[JournalReader]:
+def _opened_journal(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[JournalReader]:
     from daemon.engine.journal.reader import open_reader
     from daemon.kinds import SOUL_KINDS
 
-    _like_a_filter()
+    _end_at_broken_pipe()
     with open_reader(_journal(asked), SOUL_KINDS, snapshot=snapshot) as journal:
         yield journal
 
 
 @contextmanager
-def _written(path: Path | None) -> Iterator[TextIO]:
+def _output(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
@@ -360,7 +360,7 @@ def _written(path: Path | None) -> Iterator[TextIO]:
         yield file
 
 
-def _like_a_filter() -> None:
+def _end_at_broken_pipe() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 

@@ -27,6 +27,8 @@ from daemon.turn.model_calls import MemoryAndCall, Schema
 from daemon.turn.questions import Question, ask, two_buttons
 from daemon.turn.turn import Turn
 
+log = logging.getLogger(__name__)
+
 TRANSITION_PREFIX = "To_"
 
 
@@ -203,16 +205,12 @@ class ActionDefinition:
             object.__setattr__(self, "version", _version(self))
 
 
-def ids_in_words(ids: Iterable[int]) -> str:
-    return ", ".join(map(str, dict.fromkeys(ids)))
-
-
-def _version(one: ActionDefinition) -> str:
+def _version(definition: ActionDefinition) -> str:
     try:
-        source = inspect.getsource(one.perform)
+        source = inspect.getsource(definition.perform)
     except (OSError, TypeError):  # the source is not available
-        source = getattr(one.perform, "__qualname__", type(one.perform).__qualname__)
-    return digest([one.description, one.schema, source])
+        source = getattr(definition.perform, "__qualname__", type(definition.perform).__qualname__)
+    return digest([definition.description, definition.schema, source])
 
 
 class BaseActionContext:
@@ -234,8 +232,8 @@ class BaseActionContext:
         return self._labels.get(meaning, meaning)
 
     def is_new(self, text: str) -> bool:
-        told = escape_tags(text)
-        is_remembered = any(told in one.content for one in self.memory.memories)
+        escaped = escape_tags(text)
+        is_remembered = any(escaped in one.content for one in self.memory.memories)
         if is_remembered or any(text in one for one in self._shown):
             return False
         self._shown.append(text)
@@ -326,34 +324,31 @@ def _is_long(value: Any) -> bool:
     return isinstance(value, str) and len(value) > BEGINNING + END
 
 
-log = logging.getLogger(__name__)
-
-
-def bind_action(run: ActionContext, one: ActionDefinition) -> Action:
+def bind_action(run: ActionContext, definition: ActionDefinition) -> Action:
     """Bind an action to a context, so that a run can choose it."""
     agreed: set[str] = set()
 
     async def handle(_context: object, log: list[str], args: BaseModel | None = None) -> Outcome:
-        run.show_status(one.name)
+        run.show_status(definition.name)
         given = dict[str, Any]()
         if args:
             given = args.model_dump(mode="json")
-        if one.approval:
-            await _agree(run, one, given, agreed)
-        if one.effect:
-            outcome: Outcome = await _recorded(run, one, given, args)
+        if definition.approval:
+            await _agree(run, definition, given, agreed)
+        if definition.effect:
+            outcome: Outcome = await _recorded(run, definition, given, args)
         else:
-            outcome = _remembered(run, await one.perform(run, args), log)
-        run.report_finding(one.name, outcome)
+            outcome = _remembered(run, await definition.perform(run, args), log)
+        run.report_finding(definition.name, outcome)
         return outcome
 
     return Action(
-        one.name,
-        one.description,
+        definition.name,
+        definition.description,
         handle,
-        args=one.args,
-        terminal=one.terminal,
-        exclusive=one.exclusive,
+        args=definition.args,
+        terminal=definition.terminal,
+        exclusive=definition.exclusive,
     )
 
 
@@ -382,46 +377,48 @@ def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
 
 
 async def _recorded(
-    run: ActionContext, one: ActionDefinition, given: dict[str, Any], args: BaseModel | None
+    run: ActionContext, definition: ActionDefinition, given: dict[str, Any], args: BaseModel | None
 ) -> str:
     async def do() -> str:
         try:
-            return _text(one, await one.perform(run, args))
+            return _text(definition, await definition.perform(run, args))
         except EngineError:
             raise
         except Exception as error:  # a failed action must not end the turn
-            log.warning("The action %s went wrong.", one.name, exc_info=error)
+            log.warning("The action %s went wrong.", definition.name, exc_info=error)
             return f"{run.label('failed')}: {describe_error(error, run.label)}"
 
-    if one.repeatable:
-        observed = await run.turn.effect_soon(one.name, given, do)
+    if definition.repeatable:
+        observed = await run.turn.effect_soon(definition.name, given, do)
         return observed.text
-    entry = await run.turn.effect(one.name, given, do, repeatable=False)
+    entry = await run.turn.effect(definition.name, given, do, repeatable=False)
     return entry.event.text
 
 
-def _text(one: ActionDefinition, outcome: Outcome) -> str:
+def _text(definition: ActionDefinition, outcome: Outcome) -> str:
     if outcome is None or isinstance(outcome, str):
         return outcome or ""
     kind = type(outcome).__name__
-    raise TypeError(f"{one.name} returned a {kind}, and only a text is kept: it has to return a str")
+    raise TypeError(f"{definition.name} returned a {kind}, and only a text is kept: it has to return a str")
 
 
-async def _agree(run: ActionContext, one: ActionDefinition, given: dict[str, Any], agreed: set[str]) -> None:
+async def _agree(
+    run: ActionContext, definition: ActionDefinition, given: dict[str, Any], agreed: set[str]
+) -> None:
     owners = run.turn.deciders
-    this = fingerprint(given)
-    if this in agreed:
-        agreed.discard(this)
+    choice = fingerprint(given)
+    if choice in agreed:
+        agreed.discard(choice)
         return
     if not owners:
         raise ActionRefused(run.label("nobody can agree"))
     args, owner = arguments_for_approval(run, given), f"<@{owners[0]}>"
     question = Question(
-        text=run.prompt("prompts/sentences/approve", action=one.name, args=args, owner=owner),
+        text=run.prompt("prompts/sentences/approve", action=definition.name, args=args, owner=owner),
         to=owners,
         owners=owners,
         choices=two_buttons(run.turn.text(LABELS_TEXT), "approve", "decline"),
-        about={"action": one.name, "version": one.version, "args": given},
+        about={"action": definition.name, "version": definition.version, "args": given},
     )
     answered = await ask(run.turn, "approval", question)
     run.add_memories(answered.memories)
@@ -431,5 +428,5 @@ async def _agree(run: ActionContext, one: ActionDefinition, given: dict[str, Any
     if await run.is_interrupted():
         raise ActionRefused(run.label("stopped"))
     if answered.more or run.memory is not before:
-        agreed.add(this)
+        agreed.add(choice)
         raise ActionRefused(run.label("hear first"))

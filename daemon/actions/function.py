@@ -208,8 +208,8 @@ class ActionFunction:
         return [one for one in self._parameters if one.name not in GIVEN]
 
     @property
-    def _whole(self) -> Parameter | None:
-        """The only argument, if a pydantic model: its fields are then the arguments."""
+    def _model_argument(self) -> Parameter | None:
+        """The only argument, if it is a pydantic model: its fields are then the arguments."""
         if len(self._arguments) != 1:
             return None
         [only] = self._arguments
@@ -219,8 +219,8 @@ class ActionFunction:
 
     @functools.cached_property
     def _form(self) -> type[BaseModel] | None:
-        if self._whole:
-            own: type[BaseModel] = self._whole.annotation
+        if self._model_argument:
+            own: type[BaseModel] = self._model_argument.annotation
             return create_model(own.__name__, __base__=(own, BoundedNumbers), __doc__=own.__doc__)
         if not self._arguments:
             return None
@@ -266,8 +266,8 @@ class ActionFunction:
         @functools.wraps(self.function)
         async def perform(run: ActionContext, args: BaseModel | None) -> Outcome:
             values = {name: _value_of(name, run, means) for name in self._given}
-            if self._whole:
-                values[self._whole.name] = args
+            if self._model_argument:
+                values[self._model_argument.name] = args
             elif args:
                 values |= dict(args)
             outcome: Any = await self.function(**values)
@@ -323,34 +323,35 @@ def _parameters(function: Function) -> Sequence[Parameter]:
     return [one.replace(annotation=types.get(one.name, one.empty)) for one in signature.parameters.values()]
 
 
-def _fault(one: Parameter) -> str:
-    if one.kind in VARIADIC:
-        return f"it takes `{one}`: write each argument with a name and a type of its own"
-    if one.name in GIVEN:
-        types = GIVEN[one.name]
-        if one.annotation in types:
+def _fault(parameter: Parameter) -> str:
+    if parameter.kind in VARIADIC:
+        return f"it takes `{parameter}`: write each argument with a name and a type of its own"
+    name = parameter.name
+    if name in GIVEN:
+        types = GIVEN[name]
+        if parameter.annotation in types:
             return ""
         named = " or ".join(inspect.formatannotation(kind) for kind in types)
-        return f"`{one.name}` is what the daemon gives it: write `{one.name}: {named}`, or name it otherwise"
-    if one.annotation is one.empty:
-        return f"its argument `{one.name}` has no type: write `{one.name}: str`, or what it is"
-    if one.name.startswith("_") or hasattr(ActionArguments, one.name):
-        return f"no argument can be named `{one.name}`: give it another name"
+        return f"`{name}` is what the daemon gives it: write `{name}: {named}`, or name it otherwise"
+    if parameter.annotation is parameter.empty:
+        return f"its argument `{name}` has no type: write `{name}: str`, or what it is"
+    if name.startswith("_") or hasattr(ActionArguments, name):
+        return f"no argument can be named `{name}`: give it another name"
     try:
-        TypeAdapter(one.annotation).json_schema()
+        TypeAdapter(parameter.annotation).json_schema()
     except PydanticUserError:
-        kind = inspect.formatannotation(one.annotation)
+        kind = inspect.formatannotation(parameter.annotation)
         return (
-            f"no model can write a {kind}, as its argument `{one.name}` is: take a str, int, float or bool, a"
+            f"no model can write a {kind}, as its argument `{name}` is: take a str, int, float or bool, a"
             " list of them, a Literal or a pydantic model"
         )
     return ""
 
 
-def _is_missing(one: Parameter, means: ActionDependencies) -> bool:
-    if not hasattr(means, one.name) or one.default is not one.empty:
+def _is_missing(parameter: Parameter, means: ActionDependencies) -> bool:
+    if not hasattr(means, parameter.name) or parameter.default is not parameter.empty:
         return False
-    return getattr(means, one.name) is None
+    return getattr(means, parameter.name) is None
 
 
 def _described(annotation: Any) -> Any:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -46,17 +46,6 @@ LONGEST_NAME = 60
 Model = type[BaseModel] | None
 
 
-class HelpEntry(Protocol):
-    """A command in the help; `args` is None if it has no arguments."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def args(self) -> Model: ...
-
-
 def help_line(name: str, args: Model, description: str = "") -> str:
     """Return the syntax of a command: `notes.read {"ids": [whole number, …]}: description`."""
     schema = _schema(args)
@@ -68,21 +57,21 @@ def help_line(name: str, args: Model, description: str = "") -> str:
     return line
 
 
-def _line(one: HelpEntry) -> str:
-    return help_line(one.name, one.args, one.description)
+def _line(definition: ActionDefinition) -> str:
+    return help_line(definition.name, definition.args, definition.description)
 
 
-def help_page(one: HelpEntry) -> str:
+def help_page(definition: ActionDefinition) -> str:
     """Return the syntax, the aliases and the arguments of a command."""
-    lines = [_line(one)]
-    other = [alias for alias, names in ALIASES.items() if one.name in names]
+    lines = [_line(definition)]
+    other = [alias for alias, names in ALIASES.items() if definition.name in names]
     if other:
         lines.append(f"Also called {', '.join(other)}.")
-    lines += argument_lines(one.args)
+    lines += argument_lines(definition.args)
     return "\n".join(lines)
 
 
-def help_text(commands: Sequence[HelpEntry], about: str = "") -> str:
+def help_text(commands: Sequence[ActionDefinition], about: str = "") -> str:
     """Return a line for each command, or of the family `about`; or a command's help page.
 
     Raises LookupError, which names similar commands.
@@ -256,29 +245,29 @@ class ActionRegistry:
         return "\n".join(parts)
 
 
-def _command(one: ActionDefinition) -> str:
-    line, _, more = help_page(one).partition("\n")
-    form = line.removesuffix(f": {one.description}")
-    return _paragraphs(f"## {one.name}", f"`{form}`", one.description, more)
+def _command(definition: ActionDefinition) -> str:
+    line, _, more = help_page(definition).partition("\n")
+    form = line.removesuffix(f": {definition.description}")
+    return _paragraphs(f"## {definition.name}", f"`{form}`", definition.description, more)
 
 
-def _section(one: ActionDefinition) -> str:
-    arguments = "\n".join(argument_lines(one.args))
-    return _paragraphs(f"## {one.name}", one.description, arguments, _conditions(one))
+def _section(definition: ActionDefinition) -> str:
+    arguments = "\n".join(argument_lines(definition.args))
+    return _paragraphs(f"## {definition.name}", definition.description, arguments, _conditions(definition))
 
 
 def _paragraphs(*texts: str) -> str:
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def _conditions(one: ActionDefinition) -> str:
-    said = list[str]()
-    if one.terminal:
-        said.append("It ends the run.")
-    if one.exclusive:
-        said.append("It is chosen alone.")
-    if one.approval:
-        said.append("An owner has to agree first.")
-    if not one.repeatable:
-        said.append("It is not done again where nobody knows whether it was done.")
-    return " ".join(said)
+def _conditions(definition: ActionDefinition) -> str:
+    conditions = list[str]()
+    if definition.terminal:
+        conditions.append("It ends the run.")
+    if definition.exclusive:
+        conditions.append("It is chosen alone.")
+    if definition.approval:
+        conditions.append("An owner has to agree first.")
+    if not definition.repeatable:
+        conditions.append("It is not done again where nobody knows whether it was done.")
+    return " ".join(conditions)

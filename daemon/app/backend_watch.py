@@ -29,9 +29,11 @@ from daemon.turn.prompt_files import JOURNAL_THREAD, PromptFiles
 from daemon.turn.usage_limits import DailyBudget
 
 START = 3.0
+"""Most seconds that a start waits for the model list."""
 
 
 ANSWERING = 20.0
+"""Most seconds of one look-up."""
 
 
 AGAIN = 60.0
@@ -47,7 +49,7 @@ CRASHES = frozenset({"server-error", "unreachable", "broken-stream"})
 
 
 AWAY = ACCOUNT | PASSING_FAILURES - {"server-error"}
-"""Failures after which the same probe is sent again."""
+"""Failures that say nothing about the model: the probe is sent again later."""
 
 
 log = logging.getLogger(__name__)
@@ -109,14 +111,14 @@ class BackendWatch:
                 log.error("%s", sentence)
         while self._backend.unlisted_models:
             for model in self._backend.unlisted_models:
-                await self._ask_all(model)
-            await self._rest()
+                await self._probe_all(model)
+            await self._wait_for_next_look_up()
             await self._look_up()
 
     async def _look_up(self) -> None:
         await _in_time(self._clock, ANSWERING, self._backend.look_up())
 
-    async def _rest(self) -> None:
+    async def _wait_for_next_look_up(self) -> None:
         """Wait until the next look-up, which comes early if a failing model recovers."""
         availability = self._claude.availability
         until, was_away = self._clock.steady() + AGAIN, bool(availability.failing_models)
@@ -126,33 +128,33 @@ class BackendWatch:
                 return
             was_away = was_away or bool(availability.failing_models)
 
-    async def _ask_all(self, model: str) -> None:
+    async def _probe_all(self, model: str) -> None:
         for question in self._backend.open_questions(model):
             try:
-                await self._ask_one(model, question)
+                await self._probe(model, question)
             except JournalError as error:
                 log.info("Probing %s is retried later: %s", model, error)  # the journal logs the error itself
                 return
 
-    async def _ask_one(self, model: str, question: str) -> None:
+    async def _probe(self, model: str, question: str) -> None:
         if self._backend.note_server_statement(model, question, self._clock.now()):
             return
         text = self._texts.newest_text(TEXTS[question])
-        await self._quiet()
+        await self._wait_until_idle()
         self._is_put_off = False
-        found = await ask_probe(question, model, text, self._sent)
+        found = await ask_probe(question, model, text, self._send)
         if not self._is_put_off:
             self._backend.note_finding(model, question, found, self._clock.now())
             log.info("Probed what %s can do (%s): %s", model, question, dict(found or {}) or "unclear")
 
-    async def _quiet(self) -> None:
+    async def _wait_until_idle(self) -> None:
         quiet_since = self._clock.steady()
         while self._clock.steady() < quiet_since + LOOK:
             await self._clock.sleep(LOOK)
             if self._claude.availability.is_busy:
                 quiet_since = self._clock.steady()
 
-    async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
+    async def _send(self, name: str, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
         """Send a probe, paid from the daily budget, and return the reply."""
         amount = self._claude.highest_cost(request, len(canonical_json(request)))
         if not self._budget.can_spend(amount):  # a refused reservation would alert the owner
@@ -162,7 +164,7 @@ class BackendWatch:
             reply = await self._giving_way(request, form)
             self._is_put_off = reply.outcome == "cancelled" or self._is_away(reply)
             key = f"look-up:{name}:{self._journal.last_seq_of_all()}"
-            await self._journal.append(JOURNAL_THREAD, _event(name, reply), key=key, author="core")
+            await self._journal.append(JOURNAL_THREAD, _look_up_entry(name, reply), key=key, author="core")
         return reply
 
     def _is_away(self, reply: ModelReply) -> bool:
@@ -203,7 +205,7 @@ async def _in_time(clock: Clock, seconds: float, work: Awaitable[object]) -> boo
     return True
 
 
-def _event(question: str, reply: ModelReply) -> LookUpCall:
+def _look_up_entry(question: str, reply: ModelReply) -> LookUpCall:
     return LookUpCall(
         question=question,
         model=reply.model,

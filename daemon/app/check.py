@@ -23,10 +23,10 @@ from daemon.app.discovery import (
     PROCESSES,
     STOP,
     OwnerActions,
+    all_actions,
     find_owner_actions,
     prompt_catalogue,
 )
-from daemon.app.discovery import all_actions as every_action
 from daemon.errors import escaped_line
 from daemon.kinds import MessageCommand
 from daemon.mind.steps import STEP_TEXTS
@@ -54,29 +54,31 @@ LONGEST_NAME = 60
 
 
 def playbook_faults(
-    one: Playbook, registry: ActionRegistry, processes: Mapping[str, MentalProcess], known: Collection[str]
+    playbook: Playbook,
+    registry: ActionRegistry,
+    processes: Mapping[str, MentalProcess],
+    known: Collection[str],
 ) -> Iterator[str]:
     """Yield a sentence for each unknown name, for a missing end, and for a playbook that is never read.
 
     `registry`: all possible actions. `known`: names of all processes and playbooks.
     """
     actions = registry.named
-    for name in one.actions:
+    for name in playbook.actions:
         if name not in actions:
             yield f"there is no action {_short(name)}; {suggest_or_list(name, actions)}"
-    for name in dict.fromkeys((*one.transitions, one.then)):
+    for name in dict.fromkeys((*playbook.transitions, playbook.then)):
         if name not in known:
             yield f"there is no process {_short(name)}; {suggest_or_list(name, known)}"
-    offered = registry.offered_by(one)
-    leads_on = one.name == DELIBERATION_PROCESS or target_processes(
-        one
-    )  # open thought ends with its final answer
+    offered = registry.offered_by(playbook)
+    # open thought ends with its final answer
+    leads_on = playbook.name == DELIBERATION_PROCESS or target_processes(playbook)
     if not leads_on and not any(action.terminal for action in offered):
         ends = [name for name, action in actions.items() if action.terminal]
         yield f"it has no way to end: offer {' or '.join(ends)}, or write a transition"
-    process = processes.get(one.name)
-    if process and f"{PLAYBOOK_FOLDER}{one.name}" not in process.texts:
-        yield f"{one.name} has fixed steps and takes no playbook: give the file another name"
+    process = processes.get(playbook.name)
+    if process and f"{PLAYBOOK_FOLDER}{playbook.name}" not in process.texts:
+        yield f"{playbook.name} has fixed steps and takes no playbook: give the file another name"
 
 
 def command_faults(processes: Mapping[str, MentalProcess]) -> Iterator[tuple[str, str]]:
@@ -104,10 +106,10 @@ def ability_faults(text: str, registry: ActionRegistry, known: Collection[str]) 
             yield f"there is no process or action {_short(name)}; {suggest_or_list(name, there)}"
 
 
-def target_processes(one: Playbook) -> Sequence[str]:
+def target_processes(playbook: Playbook) -> Sequence[str]:
     """Return the processes to which a playbook's transitions and actions lead."""
-    goes = [*one.transitions]
-    if ESCALATE in one.actions:
+    goes = [*playbook.transitions]
+    if ESCALATE in playbook.actions:
         goes.append(EXPERT_PROCESS)
     return goes
 
@@ -328,7 +330,7 @@ class OwnerCode:
 
 def find_owner_code(folder: Path, *, owned: bool, sandbox: str = "") -> OwnerCode:
     own = find_owner_actions(folder)
-    registry = every_action(own.actions)
+    registry = all_actions(own.actions)
     return OwnerCode(
         registry=registry, processes=PROCESSES, broken=PROCESS_FAULTS, own=own, owned=owned, sandbox=sandbox
     )
@@ -430,14 +432,14 @@ def _needing(text: str, code: OwnerCode) -> str:
     return next(one.name for one in code.own.actions if text in one.texts)
 
 
-def _playbook_findings(one: Playbook, code: OwnerCode, known: Collection[str]) -> Iterator[Finding]:
-    name = f"{PLAYBOOK_FOLDER}{one.name}"
-    wrong = [*playbook_faults(one, code.registry, code.processes, known)]
+def _playbook_findings(playbook: Playbook, code: OwnerCode, known: Collection[str]) -> Iterator[Finding]:
+    name = f"{PLAYBOOK_FOLDER}{playbook.name}"
+    wrong = [*playbook_faults(playbook, code.registry, code.processes, known)]
     for said in wrong:
         yield ill_finding(name, said)
     if not wrong:
-        ways = [action.name for action in code.registry.offered_by(one)]
-        ways += [f"→ {to}" for to in one.transitions]
+        ways = [action.name for action in code.registry.offered_by(playbook)]
+        ways += [f"→ {to}" for to in playbook.transitions]
         yield well_finding(name, ", ".join(ways))
 
 

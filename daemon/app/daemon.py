@@ -25,11 +25,11 @@ from daemon.app.discovery import (
     PROCESS_FAULTS,
     PROCESSES,
     OwnFiles,
+    all_actions,
     find_owner_actions,
     prompt_catalogue,
     with_samples,
 )
-from daemon.app.discovery import all_actions as every_action
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
@@ -92,6 +92,8 @@ from daemon.turn.soul_program import SoulProgram, watch_long_waits
 from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget
 
+log = logging.getLogger(__name__)
+
 
 def create_home(home: Path) -> None:
     """Create the folder of the journals, closed to other users. Raises ConfigError."""
@@ -108,7 +110,7 @@ def create_home(home: Path) -> None:
     restrict_permissions(home)
 
 
-SMALLEST = 2_000
+LEAST_PROMPT_TOKENS = 2_000
 """Tokens of the shortest prompt of a call."""
 
 
@@ -122,7 +124,7 @@ def budget_warning_line(settings: Settings) -> str:
     if settings.claude == "rehearsed":
         return ""
     spec = settings.table.model(settings.claude_model)
-    least = highest_cost(spec, SMALLEST, spec.answer_tokens(SPOKEN + spec.thoughts))
+    least = highest_cost(spec, LEAST_PROMPT_TOKENS, spec.answer_tokens(SPOKEN + spec.thoughts))
     if least <= settings.budget_daily_usd:
         return ""
     return (
@@ -157,13 +159,10 @@ def print_start_lines(settings: Settings, name: str, budget: DailyBudget, link: 
     print(f"ready  {link}", flush=True)
 
 
-ASLEEP = (
+NOT_RUNNING = (
     "No daemon with these settings is running in {home}: start it, and the last line that it prints holds a "
     "link. SOUL_HOME names the folder of the one that you mean."
 )
-
-
-log = logging.getLogger(__name__)
 
 
 def make_credentials(settings: Settings, now: Callable[[], float]) -> PageCredentials:
@@ -198,9 +197,9 @@ def make_page_link(settings: Settings, now: Callable[[], float]) -> str:
     Raises ConfigError without a running daemon or a token, JournalError if the link cannot be stored.
     """
     if not lock_holder(settings.journal_path):
-        raise ConfigError(ASLEEP.format(home=settings.soul_home))
+        raise ConfigError(NOT_RUNNING.format(home=settings.soul_home))
     token = settings.console_token or read_token(settings.soul_home)
-    here = _text(settings.address_path)
+    here = _text_or_empty(settings.address_path)
     if not token or not here:
         raise ConfigError(
             f"{settings.soul_home} no longer holds the token or the address of the daemon that runs there: "
@@ -210,7 +209,7 @@ def make_page_link(settings: Settings, now: Callable[[], float]) -> str:
     return f"{page}/?token={PageCredentials.open_home(settings.soul_home, token, now).make_link()}"
 
 
-def _text(path: Path) -> str:
+def _text_or_empty(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
@@ -229,7 +228,7 @@ GAUGES = (
 """Health metrics: name of the metric, field of the health, description."""
 
 
-MOST_FILES = 5
+MOST_NAMED_FAULTS = 5
 """Most faulty files of the owner that are named."""
 
 
@@ -340,7 +339,7 @@ class StatusView:
             **self._hearing_state(),
             "writable": journal.is_writable,
             "damage": journal.damage,
-            "seq": _last(journal),
+            "seq": _last_seq(journal),
         }
 
     def details(self) -> Mapping[str, Any]:
@@ -370,18 +369,18 @@ class StatusView:
         return part
 
     def _faults(self) -> Sequence[str]:
-        told = [self._models.report_as_json(one)["sentence"] for one in self._models.reports]
+        reported = [self._models.report_as_json(one)["sentence"] for one in self._models.reports]
         lacking = self._services.claude.backend.check.wrong
-        return [*told, *lacking, *self._slack.owner_advice, *self._budget.fault, *self._file_faults()]
+        return [*reported, *lacking, *self._slack.owner_advice, *self._budget.fault, *self._file_faults()]
 
     def _file_faults(self) -> Sequence[str]:
         found = [*self._services.texts.faults]
         if self._services.library:
             found += self._services.library.find_faults()
         found += self._own_files.changed
-        more = len(found) - MOST_FILES
+        more = len(found) - MOST_NAMED_FAULTS
         if more > 0:
-            found[MOST_FILES:] = [
+            found[MOST_NAMED_FAULTS:] = [
                 f"So it is with {more} more of your files: `python -m daemon check` names all."
             ]
         return found
@@ -408,7 +407,7 @@ def _no_link(channel: str, ts: str, root: str) -> str:
     return ""
 
 
-def _last(journal: Journal) -> int | None:
+def _last_seq(journal: Journal) -> int | None:
     try:
         return journal.last_seq_of_all()
     except JournalError:
@@ -470,7 +469,7 @@ async def run_daemon(
 async def start_daemon(
     settings: Settings,
     clock: Clock,
-    words: Path | None = None,
+    folder: Path | None = None,
     grace: float = GRACE,
     *,
     rehearsal: RehearsalMount | None = None,
@@ -481,10 +480,10 @@ async def start_daemon(
 ) -> AsyncIterator[RunningDaemon]:
     """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
-    `words`: folder with the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
+    `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
     rehearsed services. `processes`: used instead of the configured ones.
     """
-    folder = words or project_root()
+    folder = folder or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -624,7 +623,7 @@ def _make_prompt_files(
 ) -> PromptFiles:
     needed = [*PROCESSES.values(), *processes.values()]
     known = prompt_catalogue(needed, STEP_TEXTS, *(one.texts for one in own))
-    registry = every_action(own)
+    registry = all_actions(own)
 
     def book_faults(one: Playbook, playbooks: Collection[str]) -> Iterator[str]:
         there = {*PROCESSES, *processes, *playbooks, EXPERT_PROCESS}

@@ -45,13 +45,13 @@ from daemon.process import MentalProcess, Placeholders
 from daemon.prompts.elements import soul_name_in
 from daemon.prompts.prompt_catalogue import (
     NAMED,
+    PLAYBOOK_NAME,
     SOUL_TEXT,
     WHEN_FOLDER,
     WORDING,
     PromptCatalogue,
     are_prompt_texts,
 )
-from daemon.prompts.prompt_catalogue import PLAYBOOK_NAME as PLAIN
 from daemon.reading.read_deeply import read_deeply
 from daemon.settings.home import LOAD_ERRORS, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import DEFAULT_INNER_LIMITS, AllowedProgram, InnerLimits
@@ -257,7 +257,7 @@ def _faults(process: object) -> Iterator[str]:
     if not isinstance(process, MentalProcess):
         yield "it holds no process: write `PROCESS = MentalProcess(…)` at its end, or take it away"
         return
-    if not PLAIN.fullmatch(str(process.name)):
+    if not PLAYBOOK_NAME.fullmatch(str(process.name)):
         yield f"{process.name!r} is no name for a process: use a-z, 0-9 and _ alone, a letter first"
     ways = (process.run, type(process.run).__call__)
     if not any(map(inspect.iscoroutinefunction, ways)):

@@ -92,7 +92,7 @@ FIXES = {
 """Remedies for permanent failures that are no account faults."""
 
 
-PLAIN = frozenset({"unauthorized", "unreachable"})
+ENDING_FAILURES = frozenset({"unauthorized", "unreachable"})
 """Failures after which the models are not checked further."""
 
 
@@ -116,7 +116,7 @@ async def examine_claude(
     if paid:
         reply = await _say_hello(llm)
         yield _answer_finding(reply, models, llm)
-        if reply.failure in PLAIN:
+        if reply.failure in ENDING_FAILURES:
             return
         names.remove(models["speak"])
     else:
@@ -250,7 +250,7 @@ CELL, RESULT = "6 * 7", 42
 
 async def examine_sandbox(kind: str) -> Finding:
     if kind not in get_args(Kind):
-        return await _own(kind)
+        return await _examine_owner_sandbox(kind)
     if kind == "monty":
         return well_finding("sandbox", "programs run in monty alone")
     try:
@@ -265,7 +265,7 @@ async def examine_sandbox(kind: str) -> Finding:
     return well_finding("sandbox", f"programs run {where}; there {confined} confine them")
 
 
-async def _own(name: str) -> Finding:
+async def _examine_owner_sandbox(name: str) -> Finding:
     try:
         async with SandboxFactory(name) as sandboxes:
             sandbox = await sandboxes.open({})
@@ -478,14 +478,14 @@ async def _sockets(web: WebApi, access: SlackAccess, session: ClientSession) -> 
     )
 
 
-PYTHON = (3, 11)
+LEAST_PYTHON = (3, 11)
 
 
 SCARCE = 200_000_000
 """Bytes that must be free, enough for a busy day."""
 
 
-LONG = 100_000
+MOST_VERIFIED = 100_000
 """Most entries of a journal that is verified."""
 
 
@@ -497,7 +497,7 @@ ENV = Path(".env")
 
 def examine_python(version: Sequence[int]) -> Finding:
     said = ".".join(map(str, version[:3]))
-    if tuple(version[:2]) < PYTHON:
+    if tuple(version[:2]) < LEAST_PYTHON:
         return ill_finding(
             "python", f"{said} is too old. Install Python 3.11 or newer: make PYTHON=python3.11 install"
         )
@@ -551,7 +551,7 @@ def examine_journal(path: Path) -> Finding:
         if not path.exists():
             return well_finding("journal", f"none yet; the first start makes {path}")
         with open_reader(path, SOUL_KINDS) as found:
-            if found.last_seq_of_all() > LONG:
+            if found.last_seq_of_all() > MOST_VERIFIED:
                 found.check_pages()
                 said = (
                     f"{path}: {found.last_seq_of_all()} entries; `python -m daemon verify` looks at them all"
@@ -681,13 +681,13 @@ async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[F
     yield await examine_port(settings.host, settings.port, settings.journal_path)
     yield await examine_sandbox(settings.rlm_sandbox)
     yield await examine_programs(settings.process_commands, settings.process_timeout)
-    async for finding in _model(settings, clock):
+    async for finding in _model_findings(settings, clock):
         yield finding
-    async for finding in _workspace(settings, clock):
+    async for finding in _workspace_findings(settings, clock):
         yield finding
 
 
-async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
+async def _model_findings(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     if settings.claude == "rehearsed":
         said = "rehearsed by a script; for Claude, set ANTHROPIC_API_KEY"
         if settings.openai_api_key:
@@ -706,7 +706,7 @@ async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
             yield finding
 
 
-async def _workspace(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
+async def _workspace_findings(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     if settings.slack == "rehearsed":
         said = "rehearsed on this machine; for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN"
         yield well_finding("slack", said)

@@ -31,8 +31,8 @@ from daemon.engine.journal.verify import (
     ReplayState,
     VerifyResult,
     concerns_every_kind,
+    verify,
 )
-from daemon.engine.journal.verify import verify as replay
 from daemon.engine.kinds import ThreadSpawned, with_engine_kinds
 from daemon.kinds import (
     INNER,
@@ -60,14 +60,14 @@ def write_atomically(path: Path) -> Iterator[Path]:
     Raises JournalError if `path` exists or cannot be written.
     """
     part = path.parent / f"{path.name}.part"
-    _are_free(path, part)
+    _check_free(path, part)
     try:
         part.touch(stat.S_IRUSR | stat.S_IWUSR, exist_ok=False)
         try:
             yield part
             with part.open("rb") as file:
                 os.fsync(file.fileno())
-            _are_free(path)  # checked again, since a rename overwrites
+            _check_free(path)  # checked again, since a rename overwrites
             part.rename(path)
         finally:
             part.unlink(missing_ok=True)
@@ -75,7 +75,7 @@ def write_atomically(path: Path) -> Iterator[Path]:
         raise JournalError(f"{path} cannot be written ({error.strerror}).") from error
 
 
-def _are_free(*paths: Path) -> None:
+def _check_free(*paths: Path) -> None:
     for path in paths:
         if os.path.lexists(path):
             raise JournalError(f"{path} exists already. Name another file, or remove it.")
@@ -286,7 +286,7 @@ def printable_text(text: str) -> str:
     return " ".join("".join(characters).split())
 
 
-Findings = Iterator[tuple[int, str]]
+Violations = Iterator[tuple[int, str]]
 
 
 CARD = 0
@@ -295,7 +295,7 @@ CARD = 0
 
 def verify_journal(reading: JournalReader) -> VerifyResult:
     """Verify a soul's journal. Raises JournalError if the journal is unreadable."""
-    return replay(reading, SoulRules().all)
+    return verify(reading, SoulRules().all)
 
 
 class SoulRules:
@@ -325,7 +325,7 @@ class SoulRules:
             JournalRule("stamp", self.stamp, KindFilter((CardShown, SpeechPosted, SpeechFinished))),
         )
 
-    def texts(self, _: ReplayState, entry: Entry[Any]) -> Findings:
+    def texts(self, _: ReplayState, entry: Entry[Any]) -> Violations:
         """Yield a violation if a text in use is missing or was changed."""
         match entry.event:
             case PromptVersion():
@@ -339,37 +339,37 @@ class SoulRules:
                 yield from self._missing(entry, used)
                 yield from self._worded(entry)
 
-    def _text(self, entry: Entry[PromptVersion]) -> Findings:
+    def _text(self, entry: Entry[PromptVersion]) -> Violations:
         sha = hashlib.sha256(entry.event.text.encode()).hexdigest()
         if entry.key != f"text:{sha}":
             yield entry.seq, f"its key is {entry.key}, but its text gives {sha}"
         self._texts.add(entry.key.removeprefix("text:"))
 
-    def _set(self, entry: Entry[PromptSet]) -> Findings:
+    def _set(self, entry: Entry[PromptSet]) -> Violations:
         texts = entry.event.texts
         self._sets[entry.key.removeprefix("texts:")] = texts
         if entry.key != f"texts:{digest(texts)}":
             yield entry.seq, f"its key is {entry.key}, but its texts give {digest(texts)}"
 
-    def _begun(self, entry: Entry[SoulTurnBegan]) -> Findings:
+    def _begun(self, entry: Entry[SoulTurnBegan]) -> Violations:
         texts = entry.event.texts
         if texts not in self._sets:
             yield entry.seq, f"the texts {texts} are not there"
         self._in_use.setdefault(entry.event.execution, self._sets.get(texts, {}))
 
-    def _worded(self, entry: Entry[ModelCall]) -> Findings:
+    def _worded(self, entry: Entry[ModelCall]) -> Violations:
         """Yield a violation if a call used a text that its turn did not begin with."""
         there = self._in_use.get(execution_of(entry.key))
         for name in entry.event.wording:
             if there is not None and name not in there:
                 yield entry.seq, f"its turn did not begin with the text {name}"
 
-    def _missing(self, entry: Entry[Any], used: Iterable[str]) -> Findings:
+    def _missing(self, entry: Entry[Any], used: Iterable[str]) -> Violations:
         for sha in used:
             if sha not in self._texts:
                 yield entry.seq, f"the text {sha} is not there"
 
-    def stretch(self, ledger: ReplayState, entry: Entry[Any]) -> Findings:
+    def stretch(self, ledger: ReplayState, entry: Entry[Any]) -> Violations:
         """Yield a violation for a prompt chunk with a wrong key, or a call that begins with another kind of
         entry.
         """
@@ -383,7 +383,7 @@ class SoulRules:
                     if not issubclass(ledger.event_class_of(seq), PromptChunk):
                         yield entry.seq, f"it begins with {seq}, which is no stretch of a conversation"
 
-    def thread(self, _: ReplayState, entry: Entry[Any]) -> Findings:
+    def thread(self, _: ReplayState, entry: Entry[Any]) -> Violations:
         """Yield a violation if an entry opens a thread again, or a thread was never opened."""
         root = root_of(entry.thread)
         known = root in self._places or root == INNER
@@ -394,7 +394,7 @@ class SoulRules:
         elif entry.thread.startswith("sess-") and not known:
             yield entry.seq, f"{entry.thread} was never opened"
 
-    def brought(self, ledger: ReplayState, entry: Entry[Any]) -> Findings:
+    def brought(self, ledger: ReplayState, entry: Entry[Any]) -> Violations:
         """Yield a violation if an entry uses a message from another channel or DM."""
         here = self._places.get(root_of(entry.thread))
         for _, seq in ledger.kinds.referenced_seqs(entry.event):
@@ -402,7 +402,7 @@ class SoulRules:
             if there and self._places.get(root_of(there)) != here:
                 yield entry.seq, f"it brings {seq} here, which was said in another channel"
 
-    def stamp(self, _: ReplayState, entry: Entry[Any]) -> Findings:
+    def stamp(self, _: ReplayState, entry: Entry[Any]) -> Violations:
         """Yield a violation if two speeches claim one message, or a speech and a card."""
         event, speech = entry.event, entry.cause
         if isinstance(event, CardShown):

@@ -200,6 +200,7 @@ def _in_brackets(cause: str) -> str:
 
 
 ANSWERED, FAILED, PARTIAL = 0, 1, 2
+"""Exit statuses."""
 
 
 HERE = ConversationOpened(
@@ -227,6 +228,7 @@ GRACE = 0.5
 
 
 BAR = 24
+"""Characters of the progress bar."""
 
 
 REASONS = {
@@ -284,10 +286,10 @@ class ReadingInput:
 
     @property
     def digest(self) -> str:
-        whole = hashlib.sha256(self.question.encode())
+        hasher = hashlib.sha256(self.question.encode())
         for document in self.documents:
-            whole.update(f"\0{document.name}\0{document.text}".encode(errors="surrogatepass"))
-        return whole.hexdigest()[:12]
+            hasher.update(f"\0{document.name}\0{document.text}".encode(errors="surrogatepass"))
+        return hasher.hexdigest()[:12]
 
     @property
     def key(self) -> str:
@@ -358,10 +360,10 @@ async def _run_reading(
             settings, journal, model, make_request_queue(settings, claude), clock, asked.process, open
         )
         opened, _ = await journal.open_thread("thread:terminal", HERE)
-        words = IncomingMessage(
+        message = IncomingMessage(
             user="terminal", name="terminal", text=asked.question, ts=HERE.ts, address="dm"
         )
-        await journal.append(opened.thread, words, key=asked.key, author="terminal", cause=opened.seq)
+        await journal.append(opened.thread, message, key=asked.key, author="terminal", cause=opened.seq)
         following = asyncio.create_task(progress.follow(journal))
         async with Worker(journal, clock, SoulProgram(world), grace=GRACE) as worker:
             worker.wake(opened.thread)

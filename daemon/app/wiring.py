@@ -213,8 +213,9 @@ def _headers(settings: Settings) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonServices:
-    """Shared services of a daemon. `url`: its address; `thinking`: thoughts not yet
-    recorded, for the page.
+    """Services that all parts of a daemon share.
+
+    `url`: its address. `thinking`: thoughts not yet recorded, for the page.
     """
 
     settings: Settings
@@ -287,7 +288,7 @@ def make_state(
         notes=Notes(journal, call),
         records=InnerRecords(journal, views, index),
         processes=ProgramLog(journal),
-        said=DeliveryLog(journal),
+        deliveries=DeliveryLog(journal),
         views=views,
     )
 
@@ -449,7 +450,7 @@ def make_turn_dependencies(
         speaker=slack.speaker,
         clock=services.clock,
         budget=services.budget,
-        gauge=_make_usage_meter(services),
+        gauge=_make_limit_checker(services),
         pasts=ThreadHistories(journal),
         people=people,
         reach=services.reach,
@@ -471,7 +472,7 @@ def make_turn_dependencies(
     )
 
 
-def _make_usage_meter(services: DaemonServices) -> LimitChecker:
+def _make_limit_checker(services: DaemonServices) -> LimitChecker:
     settings = services.settings
     return LimitChecker(
         services.journal,

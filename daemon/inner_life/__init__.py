@@ -1,1 +1,1 @@
-"""Inner life."""
+"""Inner life: notes, records, ticks and their contexts."""

@@ -124,7 +124,7 @@ class TickContexts:
 
     def has_news(self) -> bool:
         """True if a note, a program's end or a message's outcome came since the last answered tick began."""
-        if self.new_notes() or self.state.said.lines():
+        if self.new_notes() or self.state.deliveries.lines():
             return True
         last = self.state.log.last.tick.tick
         return any(process.ended_by > last for process in self.state.processes.all())
@@ -168,7 +168,7 @@ class TickContexts:
         lines = _fitting([_process(process) for process in processes])
         lines += self._failures()
         lines += _fitting([self._result(one) for one in self.state.log.last.commands])
-        lines += self.state.said.lines()
+        lines += self.state.deliveries.lines()
         return "\n".join(lines)
 
     def _failures(self) -> list[str]:
@@ -335,12 +335,14 @@ NEWEST = 20
 
 
 LONGEST = 2_000
+"""Most characters of a text."""
 
 
 CALLS = 4
+"""Model calls that are read from the journal at once."""
 
 
-Told = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
 class InnerLifeView:
@@ -371,10 +373,10 @@ class InnerLifeView:
     async def close(self) -> None:
         await self._reading.close()
 
-    async def overview_as_json(self) -> Told:
+    async def overview_as_json(self) -> JsonObject:
         """Return settings and last ticks; also notes, programs and records once the journal is read."""
         left = await self._reading.entries_left()
-        told: Told = {
+        overview: JsonObject = {
             "still_reading": left,
             "on": self.limits is not None,
             "thinks": bool(self.journal.pending_entries(TurnBegan, thread=INNER)),
@@ -382,9 +384,9 @@ class InnerLifeView:
             **self.ticks_as_json(),
         }
         if left:
-            return told
+            return overview
         return {
-            **told,
+            **overview,
             "budget": self._budget(),
             "settings": self._settings(),
             "notes": self._notes(),
@@ -392,7 +394,7 @@ class InnerLifeView:
             "records": {family: self._records(family) for family in RECORD_TEXT},
         }
 
-    def ticks_as_json(self, before: int = ALWAYS) -> Told:
+    def ticks_as_json(self, before: int = ALWAYS) -> JsonObject:
         """Return a page of ticks before the entry `before`, newest first."""
         entries = [*islice(self.journal.latest_first(INNER, TickLogged, before), PAGE)]
         older = 0
@@ -400,7 +402,7 @@ class InnerLifeView:
             older = self.journal.count_before(INNER, TickLogged, before=entries[-1].seq)
         return {"ticks": [self._tick(entry) for entry in entries], "older": older}
 
-    def _next(self) -> Told | None:
+    def _next(self) -> JsonObject | None:
         waits = self.journal.pending_entries(WaitBegan, thread=INNER)
         if not waits:
             return None
@@ -411,7 +413,7 @@ class InnerLifeView:
             notes = wait.matching.about
         return {"due": wait.due, "idle": bool(note.get("idle")), "processes": wait.closed, "notes": notes}
 
-    def _budget(self) -> Told:
+    def _budget(self) -> JsonObject:
         daily = messages = None
         if self.limits:
             daily = self.limits.usd
@@ -423,7 +425,7 @@ class InnerLifeView:
             "daily_messages": messages,
         }
 
-    def _settings(self) -> Told:
+    def _settings(self) -> JsonObject:
         settings = self.state.log.settings
         pause = settings.pause.value or 0.0
         if self.limits:
@@ -435,7 +437,7 @@ class InnerLifeView:
             "pause": pause,
         }
 
-    def _tick(self, entry: Entry[TickLogged]) -> Told:
+    def _tick(self, entry: Entry[TickLogged]) -> JsonObject:
         tick = entry.event
         return {
             "seq": entry.seq,
@@ -468,7 +470,7 @@ class InnerLifeView:
                 return
             since = calls[-1].seq
 
-    def _command(self, entry: Entry[CommandRan]) -> Told:
+    def _command(self, entry: Entry[CommandRan]) -> JsonObject:
         ran = entry.event
         return {
             "seq": entry.seq,
@@ -480,7 +482,7 @@ class InnerLifeView:
             "text": truncated(ran.text, LONGEST),
         }
 
-    def _notes(self) -> Told:
+    def _notes(self) -> JsonObject:
         notes = self.state.notes
         newest = []
         for id in notes.matching(NoteFilter(), always_visible, NEWEST):
@@ -489,7 +491,7 @@ class InnerLifeView:
                 newest.append(self._note(note))
         return {"counts": notes.counts(), "newest": newest}
 
-    def _note(self, note: Note) -> Told:
+    def _note(self, note: Note) -> JsonObject:
         who = text = ""
         said = self.journal.readable_entries([note.said])
         if said:
@@ -506,15 +508,15 @@ class InnerLifeView:
             "text": truncated(text, LONGEST),
         }
 
-    def _processes(self) -> Sequence[Told]:
+    def _processes(self) -> Sequence[JsonObject]:
         newest = self.state.processes.all()[-NEWEST:]
         return [_program_as_json(process) for process in reversed(newest)]
 
-    def _records(self, family: str) -> Told:
+    def _records(self, family: str) -> JsonObject:
         count, newest = self.state.records.newest(family, NEWEST)
         return {"count": count, "newest": [self._record(record) for record in newest]}
 
-    def _record(self, record: InnerRecord) -> Told:
+    def _record(self, record: InnerRecord) -> JsonObject:
         return {
             "id": record.id,
             "at": record.at,
@@ -527,7 +529,7 @@ class InnerLifeView:
         }
 
 
-def _call(entry: Entry[ModelCall]) -> Told:
+def _call(entry: Entry[ModelCall]) -> JsonObject:
     call = entry.event
     cost = call.cost
     worth = call.worth
@@ -544,7 +546,7 @@ def _call(entry: Entry[ModelCall]) -> Told:
     }
 
 
-def _program_as_json(process: ProgramRun) -> Told:
+def _program_as_json(process: ProgramRun) -> JsonObject:
     return {
         "id": process.id,
         "name": process.name,
@@ -570,6 +572,8 @@ def _words(event: Event) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLifeSetup:
+    """Parts of the inner life that its process needs; `said` as in TickContexts."""
+
     state: InnerLifeState
     definitions: Mapping[str, ActionDefinition]
     help: str

@@ -47,11 +47,15 @@ from daemon.knowledge.visibility import VisibilityCheck, always_visible
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendedNotes:
+    """Notes of a suspended execution."""
+
     thread: str
     notes: Sequence[int]
 
 
 class HandledNotes:
+    """Notes that turns have taken; those of a suspended turn are done when its execution ends."""
+
     def __init__(self) -> None:
         self._turns: dict[int, str] = {}
         self._suspended: dict[str, SuspendedNotes] = {}
@@ -84,6 +88,8 @@ class HandledNotes:
 
 
 class NoteGroup(NamedTuple):
+    """Key by which notes are indexed; `place` is a channel."""
+
     place: str
     source: Source
     priority: Priority
@@ -91,31 +97,33 @@ class NoteGroup(NamedTuple):
 
 
 class NoteIndex:
+    """Ids of notes by group, sorted; `at` returns the time of a note."""
+
     def __init__(self, at: Callable[[int], float]) -> None:
         self._at = at
         self._ids = defaultdict[NoteGroup, list[int]](list)
         self.open = Counter[Priority]()
 
-    def put(self, shelf: NoteGroup, id: int) -> None:
-        insort(self._ids[shelf], id)
-        if shelf.is_open:
-            self.open[shelf.priority] += 1
+    def put(self, group: NoteGroup, id: int) -> None:
+        insort(self._ids[group], id)
+        if group.is_open:
+            self.open[group.priority] += 1
 
-    def take(self, shelf: NoteGroup, id: int) -> None:
-        remove_sorted(self._ids[shelf], id)
-        if shelf.is_open:
-            self.open[shelf.priority] -= 1
+    def take(self, group: NoteGroup, id: int) -> None:
+        remove_sorted(self._ids[group], id)
+        if group.is_open:
+            self.open[group.priority] -= 1
 
     def newest(
-        self, wanted: Callable[[NoteGroup], bool], since: float | None = None, until: float | None = None
+        self, accepts: Callable[[NoteGroup], bool], since: float | None = None, until: float | None = None
     ) -> Iterator[int]:
-        """Yield ids in the groups that `wanted` accepts and in a time range, newest first.
+        """Yield ids in a time range and in the groups for which `accepts` is true, newest first.
 
         Later or earlier notes may be among them if the clock has jumped.
         """
         chosen = list[Iterator[int]]()
-        for shelf, ids in self._ids.items():
-            if ids and wanted(shelf):
+        for group, ids in self._ids.items():
+            if ids and accepts(group):
                 chosen.append(self._between(ids, since, until))
         return heapq.merge(*chosen, reverse=True)
 
@@ -183,44 +191,45 @@ class Notes(Projection):
         """Id of a note by the seq of a later entry of its message."""
         self.names: dict[str, str] = {}
         self._places: dict[str, _NotePlace] = {}
-        self._a_thread: dict[str, str] = {}
+        self._thread_of_place: dict[str, str] = {}
+        """A thread of each channel, to ask whether the channel is visible."""
         self._messages: dict[str, int] = {}
         self._versions: dict[str, tuple[str, int]] = {}
-        self._shelves = NoteIndex(self._at)
+        self._index = NoteIndex(self._at)
         self._tagged = defaultdict[str, list[int]](list)
-        self._taken = HandledNotes()
+        self._handled = HandledNotes()
 
     def counts(self) -> Mapping[Priority, int]:
         """Count open notes, highest priority first."""
-        return {priority: self._shelves.open[priority] for priority in reversed(PRIORITIES)}
+        return {priority: self._index.open[priority] for priority in reversed(PRIORITIES)}
 
     def list_open(self, most: int = MOST_LISTED_NOTES) -> NoteListing:
         """List the open notes by priority, and by age among equals, newest first."""
         ids = list[tuple[int, Priority]]()
         for priority in reversed(PRIORITIES):
-            newest = islice(self._shelves.newest(_open_of(priority)), most - len(ids))
+            newest = islice(self._index.newest(_open_of(priority)), most - len(ids))
             ids += [(id, priority) for id in newest]
-        return NoteListing(ids=tuple(ids), more=self._shelves.open.total() - len(ids))
+        return NoteListing(ids=tuple(ids), more=self._index.open.total() - len(ids))
 
     def get(self, id: int) -> Note | None:
         """Return the note of a message, by the seq of any of the message's entries."""
         return self._notes.get(self._also.get(id, id))
 
     def matching(
-        self, wanted: NoteFilter, knows: VisibilityCheck, most: int = MOST_LISTED_NOTES
+        self, note_filter: NoteFilter, knows: VisibilityCheck, most: int = MOST_LISTED_NOTES
     ) -> list[int]:
         """Return ids of matching notes that are visible by `knows`, newest first."""
         found = list[int]()
-        for id in self._candidates(wanted, knows):
+        for id in self._candidates(note_filter, knows):
             if len(found) == most:
                 break
-            if wanted.fits(self._notes[id], knows):
+            if note_filter.fits(self._notes[id], knows):
                 found.append(id)
         return found
 
     def fits(self, about: Mapping[str, Any], entry: Entry[Any]) -> bool:
         try:
-            wanted = NoteFilter.of(about)
+            note_filter = NoteFilter.of(about)
         except ValueError:
             return False
         opened = self.journal.latest_of_kind(entry.thread, ConversationOpened)
@@ -228,7 +237,7 @@ class Notes(Projection):
         if opened:
             where = opened.event.where
         note = note_of(entry, where)
-        return note is not None and wanted.fits(note, always_visible)
+        return note is not None and note_filter.fits(note, always_visible)
 
     def new_since(self, seq: int) -> list[int]:
         """Return the ids of notes after the entry `seq`, oldest first."""
@@ -257,16 +266,16 @@ class Notes(Projection):
             return [note.id for note in notes if not note.is_open]
         return [note.id for note in notes if note.at < before]
 
-    def _candidates(self, wanted: NoteFilter, knows: VisibilityCheck) -> Iterator[int]:
-        if wanted.tags:
-            tagged = [self._tagged.get(tag, []) for tag in wanted.tags]
+    def _candidates(self, note_filter: NoteFilter, knows: VisibilityCheck) -> Iterator[int]:
+        if note_filter.tags:
+            tagged = [self._tagged.get(tag, []) for tag in note_filter.tags]
             return reversed(min(tagged, key=len))
 
-        def may_fit(shelf: NoteGroup) -> bool:
-            covered = wanted.covers(shelf.source, shelf.priority, is_open=shelf.is_open)
-            return covered and knows(self._a_thread[shelf.place])
+        def may_fit(group: NoteGroup) -> bool:
+            covered = note_filter.covers(group.source, group.priority, is_open=group.is_open)
+            return covered and knows(self._thread_of_place[group.place])
 
-        return self._shelves.newest(may_fit, wanted.since, wanted.until)
+        return self._index.newest(may_fit, note_filter.since, note_filter.until)
 
     def _at(self, id: int) -> float:
         return self._notes[id].at
@@ -284,17 +293,17 @@ class Notes(Projection):
                 | ReactionChanged()
                 | InternalMessage()
             ) if not entry.forgotten:
-                self._take_words(entry)
+                self._take_message(entry)
             case StopRequest():
-                self._taken.mark_stopped(entry)
+                self._handled.mark_stopped(entry)
             case SoulTurnBegan():
-                self._taken.begin_turn(entry)
+                self._handled.begin_turn(entry)
             case SoulTurnEnded():
                 self._end(entry)
             case CommandRan(ok=True, taken_from=""):
                 self._carry_out(entry)
 
-    def _take_words(self, entry: Entry[Any]) -> None:
+    def _take_message(self, entry: Entry[Any]) -> None:
         if isinstance(entry.event, IncomingMessage | OverheardMessage | AmbientMessage) and entry.event.name:
             self.names[entry.event.user] = entry.event.name
         message = self._message(entry)
@@ -307,9 +316,9 @@ class Notes(Projection):
         elif self._known(message) is None or not isinstance(entry.event, AmbientMessage):
             note = note_of(entry, self._place(entry.thread).where)
             if note is not None:
-                self._come(message, version, note)
+                self._arrive(message, version, note)
 
-    def _come(self, message: str, version: str, note: Note) -> None:
+    def _arrive(self, message: str, version: str, note: Note) -> None:
         later, said = self._versions.get(message, ("", note.said))
         if later > version:  # the entry of the change came first
             if said == GONE:
@@ -320,9 +329,9 @@ class Notes(Projection):
             self._messages[message] = note.id
             self._put(note)
         else:
-            self._come_again(known, note)
+            self._merge(known, note)
 
-    def _come_again(self, old: Note, new: Note) -> None:
+    def _merge(self, old: Note, new: Note) -> None:
         self._also[new.id] = old.id
         highest = max(old.priority, new.priority, key=PRIORITIES.index)
         changed = replace(
@@ -349,7 +358,7 @@ class Notes(Projection):
 
     def _end(self, ended: Entry[SoulTurnEnded]) -> None:
         notes = [note.id for note in map(self.get, ended.closes) if note]
-        for id in self._taken.end_turn(ended, notes):
+        for id in self._handled.end_turn(ended, notes):
             self._settle(id, ended.event.outcome)
 
     def _settle(self, id: int, outcome: str) -> None:
@@ -411,18 +420,18 @@ class Notes(Projection):
 
     def _put(self, note: Note) -> None:
         self._notes[note.id] = note
-        shelf = self._shelf(note)
-        self._a_thread.setdefault(shelf.place, note.thread)
-        self._shelves.put(shelf, note.id)
+        group = self._group_of(note)
+        self._thread_of_place.setdefault(group.place, note.thread)
+        self._index.put(group, note.id)
         for name in note.tagged(always_visible):
             insort(self._tagged[name], note.id)
 
     def _take_away(self, note: Note) -> None:
-        self._shelves.take(self._shelf(note), note.id)
+        self._index.take(self._group_of(note), note.id)
         for name in note.tagged(always_visible):
             remove_sorted(self._tagged[name], note.id)
 
-    def _shelf(self, note: Note) -> NoteGroup:
+    def _group_of(self, note: Note) -> NoteGroup:
         return NoteGroup(self._place(note.thread).channel, note.source, note.priority, note.is_open)
 
     def _place(self, thread: str) -> _NotePlace:
@@ -465,7 +474,7 @@ def _version(entry: Entry[Any]) -> str:
 
 
 def _open_of(priority: Priority) -> Callable[[NoteGroup], bool]:
-    def is_wanted(shelf: NoteGroup) -> bool:
-        return shelf.is_open and shelf.priority == priority
+    def is_in_group(group: NoteGroup) -> bool:
+        return group.is_open and group.priority == priority
 
-    return is_wanted
+    return is_in_group

@@ -108,15 +108,15 @@ class AddressBook(Projection):
                 self.channels[channel] = current_name(self.channels.get(channel, ""), entry.event.place)
                 self.threads[channel] = entry.thread
             return
-        said = entry.event
-        if said.bot:
-            self.bots[said.user] = said.name
+        message = entry.event
+        if message.bot:
+            self.bots[message.user] = message.name
         else:
-            self.people[said.user] = said.name
+            self.people[message.user] = message.name
         channel = self._channel_of.get(entry.thread, "")
-        self.heard.setdefault(said.user, {})[channel] = entry.thread
-        if said.bot and channel in self.channels:
-            met = self.met.setdefault(said.user, {})
+        self.heard.setdefault(message.user, {})[channel] = entry.thread
+        if message.bot and channel in self.channels:
+            met = self.met.setdefault(message.user, {})
             met.pop(channel, None)
             met[channel] = None
 
@@ -231,9 +231,9 @@ class RecipientDirectory:
 
     def was_already_requested(self, thread: str, text: str) -> bool:
         """True if the same text was requested there before; spaces and case do not count."""
-        wanted: list[Entry[UnpromptedMessage]] = self._journal.entries_of_kind(UnpromptedMessage)
+        requests: list[Entry[UnpromptedMessage]] = self._journal.entries_of_kind(UnpromptedMessage)
         plain = _plain(text)
-        return any(one.event.to == thread and _plain(one.event.text) == plain for one in wanted)
+        return any(one.event.to == thread and _plain(one.event.text) == plain for one in requests)
 
     def sent_today(self) -> int:
         """Count the messages sent on this UTC day."""

@@ -278,16 +278,14 @@ class InnerRecords(Projection):
         newest = islice(reversed(records.values()), most)
         return len(records), self._shown(newest, always_visible)
 
-    def concept(self, said: str | int, view: str, before: int = 0) -> int | None:
-        """Return the id of a visible concept with the name or id `said`, as of the entry
-        `before` if given.
-        """
-        if isinstance(said, str):
-            known = self.concept_named(said, view, before)
-            if known is not None or not said.isdecimal():
+    def concept(self, name_or_id: str | int, view: str, before: int = 0) -> int | None:
+        """Return the id of a visible concept with this name or id, as of the entry `before` if given."""
+        if isinstance(name_or_id, str):
+            known = self.concept_named(name_or_id, view, before)
+            if known is not None or not name_or_id.isdecimal():
                 return known
         knows = self._views.make_check(view, before or self._as_of)
-        concept = self._records[CONCEPTS].get(int(said))
+        concept = self._records[CONCEPTS].get(int(name_or_id))
         if concept is None or not self._seen_by(concept, knows):
             return None
         return concept.id

@@ -227,50 +227,49 @@ class ReflexStrategy:
     change: Callable[[ReflexSituation, int], StrategyEffect | None]
 
 
-def _rephrase(around: ReflexSituation, tried: int) -> StrategyEffect:
+def _rephrase(situation: ReflexSituation, tried: int) -> StrategyEffect:
     return StrategyEffect(name="rephrase")
 
 
-def _flashback(around: ReflexSituation, tried: int) -> StrategyEffect | None:
-    if not around.diary:
+def _flashback(situation: ReflexSituation, tried: int) -> StrategyEffect | None:
+    if not situation.diary:
         return None
-    by_age = sorted(around.diary, key=attrgetter("at", "id"))
+    by_age = sorted(situation.diary, key=attrgetter("at", "id"))
     far = by_age[: max(1, len(by_age) // 2)]
-    chosen = random.Random(around.seed).choice(far)
+    chosen = random.Random(situation.seed).choice(far)
     when = datetime.fromtimestamp(chosen.at, UTC).date().isoformat()
     return StrategyEffect(name="flashback", words={"id": str(chosen.id), "when": when}, shows=(chosen.id,))
 
 
-def _switch(around: ReflexSituation, tried: int) -> StrategyEffect | None:
-    if not around.tasks:
+def _switch(situation: ReflexSituation, tried: int) -> StrategyEffect | None:
+    if not situation.tasks:
         return None
-    chosen = random.Random(around.seed).choice(sorted(around.tasks, key=attrgetter("id")))
+    chosen = random.Random(situation.seed).choice(sorted(situation.tasks, key=attrgetter("id")))
     words = {"id": str(chosen.id), "task": escape_tags(first_words(chosen.text))}
     return StrategyEffect(name="switch", words=words, shows=(chosen.id,))
 
 
-def _neighbour(around: ReflexSituation, tried: int) -> StrategyEffect | None:
-    return _one_of("neighbour", around.neighbours, around)
+def _neighbour(situation: ReflexSituation, tried: int) -> StrategyEffect | None:
+    return _one_of("neighbour", situation.neighbours, situation)
 
 
-def _owner(around: ReflexSituation, tried: int) -> StrategyEffect | None:
-    asked = around.owner_asked
-    if (
-        asked is not None and 0 <= around.now - asked < OWNER_EVERY
-    ):  # a time in the future comes from a wrong clock
+def _owner(situation: ReflexSituation, tried: int) -> StrategyEffect | None:
+    asked = situation.owner_asked
+    # a time in the future comes from a wrong clock
+    if asked is not None and 0 <= situation.now - asked < OWNER_EVERY:
         return None
-    return _one_of("owner", around.owners, around)
+    return _one_of("owner", situation.owners, situation)
 
 
-def _one_of(name: str, people: Sequence[str], around: ReflexSituation) -> StrategyEffect | None:
+def _one_of(name: str, people: Sequence[str], situation: ReflexSituation) -> StrategyEffect | None:
     if not people:
         return None
-    return StrategyEffect(name=name, words={name: random.Random(around.seed).choice(sorted(people))})
+    return StrategyEffect(name=name, words={name: random.Random(situation.seed).choice(sorted(people))})
 
 
-def _pause(around: ReflexSituation, tried: int) -> StrategyEffect:
-    base = max(around.pause, SHORTEST)
-    pause = min(base * 2.0 ** min(tried + 1, 32), max(DAY, around.pause))
+def _pause(situation: ReflexSituation, tried: int) -> StrategyEffect:
+    base = max(situation.pause, SHORTEST)
+    pause = min(base * 2.0 ** min(tried + 1, 32), max(DAY, situation.pause))
     return StrategyEffect(name="pause", words={"minutes": str(round(pause / 60))}, pause=pause)
 
 
@@ -288,7 +287,7 @@ LADDER: Sequence[ReflexStrategy] = (
 """Ways out of a repeated tick, tried in this order: the cheapest first."""
 
 
-def choose_strategy(history: Sequence[TriedStrategy], around: ReflexSituation) -> ReflexStrategy:
+def choose_strategy(history: Sequence[TriedStrategy], situation: ReflexSituation) -> ReflexStrategy:
     """Choose the cheapest strategy not tried since the last success, of equals the more successful; if all
     were tried, double the pause.
     """
@@ -297,7 +296,7 @@ def choose_strategy(history: Sequence[TriedStrategy], around: ReflexSituation) -
     left = list[ReflexStrategy]()
     for one in LADDER:
         too_often = 0 < one.most <= recently.count(one.name)
-        if one.name not in tried and not too_often and one.change(around, 0):
+        if one.name not in tried and not too_often and one.change(situation, 0):
             left.append(one)
     if not left:
         return PAUSE
@@ -309,11 +308,11 @@ def choose_strategy(history: Sequence[TriedStrategy], around: ReflexSituation) -
 
 
 def strategy_effect(
-    strategy: ReflexStrategy, history: Sequence[TriedStrategy], around: ReflexSituation
+    strategy: ReflexStrategy, history: Sequence[TriedStrategy], situation: ReflexSituation
 ) -> StrategyEffect:
-    changed = strategy.change(around, _tried_since_new(history).count(strategy.name))
+    changed = strategy.change(situation, _tried_since_new(history).count(strategy.name))
     assert changed
-    return replace(changed, words={"repeated": escape_tags(first_words(around.repeated)), **changed.words})
+    return replace(changed, words={"repeated": escape_tags(first_words(situation.repeated)), **changed.words})
 
 
 def success_rate(name: str, history: Iterable[TriedStrategy]) -> float:
@@ -400,11 +399,11 @@ class TickReflex:
 
     def choose_effect(self, answer: str, pause: float) -> tuple[StrategyEffect, str]:
         history = tried_strategies([line.tick for line in self.contexts.state.log.lines])
-        around = self._around(answer, pause)
-        chosen = strategy_effect(choose_strategy(history, around), history, around)
+        situation = self._situation(answer, pause)
+        chosen = strategy_effect(choose_strategy(history, situation), history, situation)
         return chosen, self.turn.prompt(chosen.advice, **chosen.words)
 
-    def _around(self, answer: str, pause: float) -> ReflexSituation:
+    def _situation(self, answer: str, pause: float) -> ReflexSituation:
         state, now = self.contexts.state, self.contexts.now
         notebook = state.records.of(LLM_MEMORY, now.view, TASKS)
         far = state.records.spread_of_older(now.view, now.tick, FAR)
@@ -413,8 +412,8 @@ class TickReflex:
             now=now.at,
             seed=now.tick,
             pause=pause,
-            diary=_things(far),
-            tasks=_things(notebook),
+            diary=_candidates(far),
+            tasks=_candidates(notebook),
             neighbours=now.neighbours,
             owners=self.contexts.owners(),
             owner_asked=state.log.owner_asked,
@@ -430,5 +429,5 @@ def adds_command(now: ParsedCommands, before: ParsedCommands) -> bool:
     return any(fault.near not in wrong for fault in now.faults if not fault.repaired)
 
 
-def _things(records: Sequence[InnerRecord]) -> Sequence[ReflexCandidate]:
+def _candidates(records: Sequence[InnerRecord]) -> Sequence[ReflexCandidate]:
     return [ReflexCandidate(id=one.id, text=one.text, at=one.at) for one in records]

@@ -360,7 +360,7 @@ class InnerLifeState:
     notes: Notes
     records: InnerRecords
     processes: ProgramLog
-    said: DeliveryLog
+    deliveries: DeliveryLog
     views: Visibility
 
     async def update(self, before: int = ALWAYS) -> None:
@@ -370,11 +370,11 @@ class InnerLifeState:
         await self.notes.update(before)
         await self.records.update(before)
         await self.processes.update(before)
-        await self.said.update(before)
+        await self.deliveries.update(before)
 
     @property
     def unread_entries(self) -> int:
-        folds = (self.log, self.notes, self.records, self.processes, self.said)
+        folds = (self.log, self.notes, self.records, self.processes, self.deliveries)
         return max(*[fold.entries_left for fold in folds], self.views.entries_left)
 
 

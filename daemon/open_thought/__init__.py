@@ -1,1 +1,1 @@
-"""Open thought."""
+"""Payloads in an answer of open thought: parsing and execution."""

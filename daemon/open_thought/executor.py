@@ -31,8 +31,12 @@ from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import show_status
 from daemon.turn.turn import Turn
 
+log = logging.getLogger(__name__)
+
 
 class OpenThoughtContext(BaseActionContext):
+    """Context of an action in open thought, which nobody interrupts."""
+
     async def is_interrupted(self) -> bool:
         return False
 
@@ -47,9 +51,6 @@ class OpenThoughtContext(BaseActionContext):
         """Do nothing, since the result is sent as a message."""
 
 
-log = logging.getLogger(__name__)
-
-
 UNKNOWN_THREAD = "Unknown thread; emit <spawn-thread/> to create."
 
 
@@ -62,6 +63,7 @@ KEPT, MOST_KEPT = 10, 1_000
 
 
 Job = Callable[[Turn], Awaitable[None]]
+"""Function that carries out one action."""
 
 
 class PayloadExecutor:
@@ -92,21 +94,21 @@ class PayloadExecutor:
         """Carry out plans, messages, branches and timers first, then the actions; an exclusive action runs
         alone.
         """
-        beside, alone = list[Job](), list[Job]()
+        parallel, exclusive = list[Job](), list[Job]()
         for payload in asked:
             definition = self._definitions.get(payload.tag)
             if definition is None:
-                await self._by_the_core(payload)
+                await self._carry_out_by_core(payload)
                 continue
-            job: Job = partial(self._act, definition=definition, payload=payload)
+            job: Job = partial(self._perform, definition=definition, payload=payload)
             if definition.exclusive:
-                alone.append(job)
+                exclusive.append(job)
             else:
-                beside.append(job)
-        await self._turn.run_beside(beside)
-        for job in alone:
+                parallel.append(job)
+        await self._turn.run_beside(parallel)
+        for job in exclusive:
             await self._turn.run_beside([job])
-        if beside or alone:
+        if parallel or exclusive:
             self.called = True
 
     async def add_note(self, text: str) -> None:
@@ -121,7 +123,7 @@ class PayloadExecutor:
     async def add_remark(self, meaning: str, more: str = "", *, calls: bool = True) -> None:
         """Send the thread a remark, worded by the owner; without `calls` it begins no turn."""
         code = meaning.replace(" ", "-")
-        text = make_element("system-note", f"{self._said(meaning)}{more}", code=code)
+        text = make_element("system-note", f"{self._wording(meaning)}{more}", code=code)
         if calls:
             await self.call_soul_again(text, code=code)
         else:
@@ -133,10 +135,10 @@ class PayloadExecutor:
     async def _thread_error(self, **what: str) -> None:
         await self.call_soul_again(make_element("system-thread-error", **what), code="thread-error")
 
-    def _said(self, meaning: str) -> str:
+    def _wording(self, meaning: str) -> str:
         return self._words.get(meaning, meaning)
 
-    async def _by_the_core(self, payload: Payload) -> None:
+    async def _carry_out_by_core(self, payload: Payload) -> None:
         match payload.tag:
             case elements.SPAWN_THREAD:
                 await self._spawn(payload)
@@ -159,7 +161,7 @@ class PayloadExecutor:
         if tag in self._explanations:
             text = f'<system-note code="explained">\n{self._explanations[tag]}\n</system-note>'
         else:
-            known = f"{self._said('no such tag, only')} {', '.join(self._explanations)}."
+            known = f"{self._wording('no such tag, only')} {', '.join(self._explanations)}."
             text = make_element("system-note", known, code="no-such-tag")
         await self.add_note(text)
 
@@ -170,10 +172,10 @@ class PayloadExecutor:
         if not first.strip():
             await self.add_remark("nothing to send")
             return
-        if await self._refused(1):
+        if await self._is_refused(1):
             return
         label = payload.attributes.get("suggested_sub_id", "")
-        branch = await self._begin(label, first)
+        branch = await self._spawn_branch(label, first)
         await self._branches.await_answers([branch], collect=False)
 
     async def _fan_out(self, payload: Payload) -> None:
@@ -181,28 +183,29 @@ class PayloadExecutor:
         if not items:
             await self.add_remark("no items")
             return
-        if await self._refused(len(items)):
+        if await self._is_refused(len(items)):
             return
         branches = []
         for number, item in enumerate(items, 1):
-            branches.append(await self._begin(f"item-{number}", item))
+            branches.append(await self._spawn_branch(f"item-{number}", item))
         collect = _attribute(payload, "collect").casefold() != "false"
         await self._branches.await_answers(branches, collect=collect)
         together = str(collect).lower()
         await self.add_note(make_element("fan-out-started", total=len(branches), collect=together))
 
-    async def _begin(self, label: str, first: str) -> Entry[ThreadSpawned]:
+    async def _spawn_branch(self, label: str, first: str) -> Entry[ThreadSpawned]:
         message = InternalMessage(sender=self._turn.thread, text=first.strip())
         branch = await self._branches.spawn(label, message)
         self.memory = self.memory.with_memory(entry_as_memory(branch))
         self.waits = True
         return branch
 
-    async def _refused(self, wanted: int) -> bool:
-        why = self._branches.refusal(wanted)
+    async def _is_refused(self, count: int) -> bool:
+        """True if `count` more branches are refused; then the thread is told the reason."""
+        why = self._branches.refusal(count)
         if not why:
             return False
-        await self._thread_error(code=why, message=self._said(why))
+        await self._thread_error(code=why, message=self._wording(why))
         return True
 
     async def _send(self, payload: Payload) -> None:
@@ -258,18 +261,20 @@ class PayloadExecutor:
         else:
             await self.add_note(make_element("context-cleared", kept_messages=kept))
 
-    async def _act(self, turn: Turn, *, definition: ActionDefinition, payload: Payload) -> None:
+    async def _perform(self, turn: Turn, *, definition: ActionDefinition, payload: Payload) -> None:
         context = OpenThoughtContext(turn, self.memory, self._shown)
-        text = await self._done(context, definition, payload)
+        text = await self._result_of(context, definition, payload)
         result = InternalMessage(sender=definition.name, text=truncate(text, MOST_FOUND))
         await send_to_self(turn, "result", result)
 
-    async def _done(self, context: OpenThoughtContext, definition: ActionDefinition, payload: Payload) -> str:
+    async def _result_of(
+        self, context: OpenThoughtContext, definition: ActionDefinition, payload: Payload
+    ) -> str:
         action = bind_action(context, definition)
         try:
             outcome = await action.handler("", [], args=payload_arguments(definition, payload))
         except ValidationError as error:
-            return f"{self._said('unknown arguments')}: {validation_fault(error)}"
+            return f"{self._wording('unknown arguments')}: {validation_fault(error)}"
         except (ActionRefused, ValueError) as error:
             return str(error) or describe_error(error, context.label)
         except EngineError:

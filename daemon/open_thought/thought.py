@@ -156,13 +156,11 @@ class ThoughtStep:
         self._actions = actions
         self._plan_is_open = plan_is_open
         self._speaks = not Branches(turn).parent
-        place = with_time
-        if self._speaks:
-            place = with_situation
-        self._listening = StreamedQuestion(turn, place(turn, memory))
-        self._private = PrivateWords(self._listening.memory, thinks=True)
+        add_situation = with_situation if self._speaks else with_time
+        self._question = StreamedQuestion(turn, add_situation(turn, memory))
+        self._private = PrivateWords(self._question.memory, thinks=True)
         self._before = memory
-        self.speech = self._listening.speech
+        self.speech = self._question.speech
 
     def _reader(self) -> _FinalAnswerStream:
         return _FinalAnswerStream(self._slug, self._leaves_steps_open, self._private)
@@ -190,7 +188,7 @@ class ThoughtStep:
             private=private,
         )
         async with status_while(self._turn, self._turn.current_mood().status):
-            call = await self._listening.ask(question, self._reader if aloud else None)
+            call = await self._question.ask(question, self._reader if aloud else None)
         event = call.event
         text = ""
         if event.is_usable:
@@ -206,7 +204,7 @@ class ThoughtStep:
             report_odd_answer(self._turn, event.model, "private")
             final = ""
         return OpenThought(
-            memory=self._before.with_memory(*self._listening.memory.heard_since(self._before)),
+            memory=self._before.with_memory(*self._question.memory.heard_since(self._before)),
             call=call,
             parsed=parse_payloads(text, slug=self._slug, actions=self._actions),
             final=final,

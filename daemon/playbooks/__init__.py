@@ -1,1 +1,1 @@
-"""Playbooks."""
+"""Runs of the ISM by a playbook, and the built-in actions."""

@@ -23,6 +23,7 @@ from daemon.ports import Library
 from daemon.prompts.chooser import ISMResult
 from daemon.prompts.elements import clean_name_text
 from daemon.turn.branches import set_reminder
+from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.questions import Question, ask
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import say
@@ -31,10 +32,7 @@ MINUTE = 60.0
 
 
 YEAR = 525_600
-
-
-EXPERT = "expert"
-"""Name of the process to which Escalate leads."""
+"""Minutes of a year: the latest time of a reminder."""
 
 
 @action(name="AskPerson", exclusive=True)
@@ -79,7 +77,7 @@ async def schedule(
 async def escalate(run: RunContext, expert: Expert) -> Outcome:
     """Hand it on to someone who knows more, where you cannot do it well. Ends your work."""
     if expert:
-        return ISMResult(next_process=EXPERT)
+        return ISMResult(next_process=EXPERT_PROCESS)
     if run.turn.owners:
         words = run.prompt("prompts/sentences/escalated", owner=f"<@{run.turn.owners[0]}>")
     else:
@@ -115,7 +113,7 @@ async def search_memory(
     known here.
     """
     found = await memories.search(query, run.turn.thread, _in_sight(run))
-    return _told(run, memories, [f"{said.place}, {_line(said)}" for said in found])
+    return _found_text(run, memories, [f"{said.place}, {_line(said)}" for said in found])
 
 
 @action(name="ReadThread", effect=True)
@@ -128,7 +126,7 @@ async def read_thread(
 ) -> str:
     """Read what was said in this conversation before what you see of it, a page at a time."""
     found = await memories.earlier_page(run.turn.thread, _in_sight(run), back)
-    return _told(run, memories, [_line(said) for said in found])
+    return _found_text(run, memories, [_line(said) for said in found])
 
 
 @action(name="Remember")
@@ -152,13 +150,13 @@ def _in_sight(run: ActionContext) -> int:
     return min(run.memory.seqs, default=2**62)
 
 
-def _told(run: ActionContext, memories: MessageSearch, lines: Sequence[str]) -> str:
-    told = [*lines]
-    if not told:
-        told.append(run.label("nothing found"))
+def _found_text(run: ActionContext, memories: MessageSearch, lines: Sequence[str]) -> str:
+    shown = [*lines]
+    if not shown:
+        shown.append(run.label("nothing found"))
     if memories.is_behind:
-        told.append(run.label("not all searched"))
-    return "\n".join(told)
+        shown.append(run.label("not all searched"))
+    return "\n".join(shown)
 
 
 def _line(said: FoundMessage) -> str:
@@ -182,7 +180,7 @@ async def research(
     run: ActionContext,
     library: Library,
     query: Annotated[
-        str, Field(min_length=1, max_length=400), "a few words that stand in the text, in its language"
+        str, Field(min_length=1, max_length=MOST_QUERY), "a few words that stand in the text, in its language"
     ],
 ) -> str:
     """Search the files that your owner gave you to know; the answer is paragraphs of them that you have not

@@ -6,8 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from daemon.actions.action import TRANSITION_PREFIX, ActionDefinition, BaseActionContext, Outcome, bind_action
-from daemon.actions.action import RunContext as AnyRun
+from daemon.actions.action import (
+    TRANSITION_PREFIX,
+    ActionDefinition,
+    BaseActionContext,
+    Outcome,
+    RunContext,
+    bind_action,
+)
 from daemon.actions.registry import ActionRegistry
 from daemon.answers.speech_gate import split_sections
 from daemon.engine.event import Entry
@@ -57,7 +63,7 @@ class ChooserTranscript:
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
-        self._told = list(turn.memory.conversation)
+        self._messages = list(turn.memory.conversation)
         self._kept = 0
         self._chose: Entry[ModelCall] | None = None
         self._news: list[RecalledPart] = []
@@ -66,22 +72,22 @@ class ChooserTranscript:
         """Add those parts of the prompt that the transcript lacks."""
         for part in parts[self._kept :]:
             if isinstance(part, RecalledPart):
-                self._told += part.memories
+                self._messages += part.memories
             elif part.role == "assistant":
                 assert self._chose is not None
-                self._told.append(entry_as_memory(self._chose))
+                self._messages.append(entry_as_memory(self._chose))
             else:
-                key, told = await self._turn.record_soon(RunMessage(text=part.text))
-                self._told.append(Memory(role="user", content=told.text, key=key))
+                key, recorded = await self._turn.record_soon(RunMessage(text=part.text))
+                self._messages.append(Memory(role="user", content=recorded.text, key=key))
         self._kept = len(parts)
 
     def prompt_for(self, question: str) -> WorkingMemory:
-        memory = WorkingMemory((*self._turn.memory.of(CORE), *self._told))
+        memory = WorkingMemory((*self._turn.memory.of(CORE), *self._messages))
         return with_time(self._turn, memory).with_region("instruction", question)
 
     def add_answer(self, heard: Sequence[Memory], chose: Entry[ModelCall]) -> None:
         """Add to the transcript the messages that came during outages, and the chooser's answer."""
-        self._told += heard
+        self._messages += heard
         self._chose = chose
 
     def recall(self, memories: Sequence[Memory]) -> None:
@@ -126,7 +132,7 @@ class PlaybookRun(BaseActionContext, Chooser):
         self.definitions = definitions
         self._limit: LimitReached | None = None
         self._spent: LimitReached | None = None
-        self._telling = ChooserTranscript(turn)
+        self._transcript = ChooserTranscript(turn)
         self._findings: list[str] = []
         self._round = ""
         """Number of the round, as text for the status."""
@@ -144,19 +150,19 @@ class PlaybookRun(BaseActionContext, Chooser):
 
     @property
     def notes(self) -> str:
-        """Return the findings, fenced and in the owner's frame; empty if there are none."""
+        """Findings, fenced and in the owner's frame; empty if there are none."""
         if not self._findings:
             return ""
         return self.prompt("prompts/notes", findings="\n".join(self._findings))
 
     async def choose(self, prompt: ChooserPrompt) -> str | None:
         """Ask for a choice; return "" for an unusable answer, None if all models refused."""
-        await self._telling.keep(prompt.parts)
+        await self._transcript.keep(prompt.parts)
         self._round = f"{prompt.round}/{prompt.rounds}"
         self.show_status("choose")
-        memory = self._telling.prompt_for(prompt.question)
+        memory = self._transcript.prompt_for(prompt.question)
         heard, call = await self._call("choose", memory, self._chooser, prompt.schema)
-        self._telling.add_answer(heard, call)
+        self._transcript.add_answer(heard, call)
         self.add_memories(heard, news=False)
         chose = call.event
         if chose.outcome == "refused" or chose.is_too_long:
@@ -215,17 +221,17 @@ class PlaybookRun(BaseActionContext, Chooser):
     async def interrupt(self) -> RunInterruption:
         if await self.is_interrupted():
             return RunInterruption(stopped=True)
-        return RunInterruption(parts=self._telling.take_news())
+        return RunInterruption(parts=self._transcript.take_news())
 
     async def is_interrupted(self) -> bool:
-        came = await look_for_interruption(self.turn, self.playbook.goal)
-        self.stopped = self.stopped or came.stopped
-        self.add_memories(came.memories)
+        interruption = await look_for_interruption(self.turn, self.playbook.goal)
+        self.stopped = self.stopped or interruption.stopped
+        self.add_memories(interruption.memories)
         return self.stopped
 
     async def may_continue(self, result: ISMResult) -> bool:
         """Say the result to people, or at a limit ask an owner; return True to continue."""
-        await self._telling.keep(result.parts)
+        await self._transcript.keep(result.parts)
         reason = str(result.stop_reason)
         if self.stopped:
             reason = "interrupted"
@@ -248,9 +254,8 @@ class PlaybookRun(BaseActionContext, Chooser):
 
         DONE means that nothing is left to say, but not while somebody waits.
         """
-        if self.spoke or (
-            self._limit == DAY_LIMIT and self.turn.deciders
-        ):  # an owner may reset the daily limit
+        may_be_reset = self._limit == DAY_LIMIT and self.turn.deciders
+        if self.spoke or may_be_reset:
             return
         if reason == "done" and not self._is_awaited():
             return
@@ -274,10 +279,10 @@ class PlaybookRun(BaseActionContext, Chooser):
         if kept:
             self.memory = self.memory.with_memory(*kept)
             if news:
-                self._telling.recall(kept)
+                self._transcript.recall(kept)
 
     def report_told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
-        self._telling.recall(memory.heard_since(self.memory))
+        self._transcript.recall(memory.heard_since(self.memory))
         self.memory = memory
         self.spoke = True
         self.stopped = self.stopped or stopped
@@ -299,9 +304,7 @@ class PlaybookRun(BaseActionContext, Chooser):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybookPlayer:
-    """Runs playbooks with the registered actions; `rounds` bounds a playbook that sets no
-    number of rounds.
-    """
+    """Runner of playbooks with the registered actions; `loops` bounds one that sets no number of rounds."""
 
     registry: ActionRegistry
     loops: int
@@ -339,7 +342,7 @@ async def play_to_end(run: PlaybookRun) -> Transition:
 
 
 def _way(to: str, when: str) -> ActionDefinition:
-    async def perform(_run: AnyRun, _args: object) -> Outcome:
+    async def perform(_run: RunContext, _args: object) -> Outcome:
         return ISMResult(next_process=to)
 
     return ActionDefinition(name=f"{TRANSITION_PREFIX}{to}", description=when, perform=perform, terminal=True)

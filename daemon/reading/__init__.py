@@ -1,1 +1,1 @@
-"""Reading."""
+"""Readings: cells and sub-calls over a long text."""

@@ -25,14 +25,14 @@ from daemon.settings.limits import ReadingLimits
 from daemon.turn.recall import entry_as_memory
 
 Load = Callable[[], Awaitable[Any]]
-"""Brings the text that is to be read, or lists and dicts of texts and other plain values.
+"""Function that returns the context: a text, or lists and dicts of texts and other plain values.
 
-Raises ContextLoadError if it cannot.
+Raises ContextLoadError.
 """
 
 
 Interrupt = Callable[[], Awaitable[bool | Sequence[Memory]]]
-"""Looks between two rounds what came meanwhile: True ends the reading, memories are what was said."""
+"""Function called between two rounds: returns True to end the reading, or the messages said meanwhile."""
 
 
 LANGUAGES = frozenset({"repl", "python", "py", "python3"})
@@ -342,30 +342,30 @@ class ReadingHost(Protocol):
     async def end(self, answer: str, reason: Ending, *, partial: bool, iterations: int) -> Ended: ...
 
 
-async def run_reading(node: ReadingHost, question: str, interrupt: Interrupt | None = None) -> Ended:
+async def run_reading(host: ReadingHost, question: str, interrupt: Interrupt | None = None) -> Ended:
     """Answer a question about the host's context.
 
     A prompt contains only the context's shape or, since it works better, all of a short one. Failures of
     models and cells are not raised.
     """
-    began = await node.begin(question)
+    began = await host.begin(question)
     if began.event.fault:
-        return await node.end(began.event.fault, "unreadable", partial=True, iterations=0)
-    reading = ReadingLoop(node, interrupt, began)
+        return await host.end(began.event.fault, "unreadable", partial=True, iterations=0)
+    reading = ReadingLoop(host, interrupt, began)
     if began.event.short:
         ended = await reading.answer_in_one_call()
         if ended:
             return ended
-        reading = ReadingLoop(node, interrupt, await node.begin(question, whole=False))
+        reading = ReadingLoop(host, interrupt, await host.begin(question, whole=False))
     return await reading.run()
 
 
 class ReadingLoop:
-    def __init__(self, node: ReadingHost, interrupt: Interrupt | None, began: Entry[ReadingBegan]) -> None:
-        self._node = node
+    def __init__(self, host: ReadingHost, interrupt: Interrupt | None, began: Entry[ReadingBegan]) -> None:
+        self._host = host
         self._began = began
         self._interrupt = interrupt
-        self._memory = working_memory([node.system(), entry_as_memory(began)])
+        self._memory = working_memory([host.system(), entry_as_memory(began)])
         self._iterations = 0
         self._silent = 0
         self._circles = RepetitionDetector(exact=True)
@@ -374,10 +374,10 @@ class ReadingLoop:
         """Answer in one call; None if the context is too long."""
         self._iterations = 1
         began = self._began.event
-        words = self._node.prompt(
+        words = self._host.prompt(
             "short", question=escape_tags(began.question), context=escape_tags(began.shape)
         )
-        call = await self._node.ask("read", working_memory([]).with_region("instruction", words))
+        call = await self._host.ask("read", working_memory([]).with_region("instruction", words))
         outcome = call.event.outcome
         if call.event.is_usable:
             text = strip_thoughts(call.event.text).strip()
@@ -394,9 +394,9 @@ class ReadingLoop:
 
     async def run(self) -> Ended:
         while True:
-            if await self._interrupted():
+            if await self._take_news():
                 return await self._ended("stopped")
-            reason = await self._bound()
+            reason = await self._reached_limit()
             if reason:
                 return await self._unfinished(reason)
             self._iterations += 1
@@ -404,24 +404,25 @@ class ReadingLoop:
             if ended:
                 return ended
 
-    async def _bound(self) -> Ending | None:
-        if self._iterations >= self._node.limits.iterations:
+    async def _reached_limit(self) -> Ending | None:
+        if self._iterations >= self._host.limits.iterations:
             return "iterations"
-        return await self._node.reached_limit()
+        return await self._host.reached_limit()
 
-    async def _interrupted(self) -> bool:
+    async def _take_news(self) -> bool:
+        """Add the messages that came to the memory; return True if the reading is to end."""
         if self._interrupt is None:
             return False
-        came = await self._interrupt()
-        if isinstance(came, bool):
-            return came
-        self._memory = self._memory.with_memory(*came)
+        news = await self._interrupt()
+        if isinstance(news, bool):
+            return news
+        self._memory = self._memory.with_memory(*news)
         return False
 
     async def _round(self) -> Ended | None:
-        rounds = f"{self._iterations}/{self._node.limits.iterations}"
-        asked = self._memory.with_region("instruction", self._node.prompt("turn", round=rounds))
-        call = await self._node.ask("recurse", asked)
+        rounds = f"{self._iterations}/{self._host.limits.iterations}"
+        asked = self._memory.with_region("instruction", self._host.prompt("turn", round=rounds))
+        call = await self._host.ask("recurse", asked)
         match call.event.outcome:
             case "cancelled":
                 return await self._broken_off(call.event)
@@ -431,44 +432,44 @@ class ReadingLoop:
             return await self._ended("failed")
         self._memory = self._memory.with_memory(entry_as_memory(call))
         text = strip_thoughts(call.event.text)
-        wrote = parse_reader_answer(text, whole=call.event.outcome == "ok")
-        if wrote.final is not None:
-            return await self._answered(wrote.final)
-        if wrote.variable:
-            wrote = ReaderAnswer(cells=(f"FINAL_VAR({wrote.variable!r})",))
-        if not wrote.cells:
-            return await self._nothing_to_run(wrote)
+        parsed = parse_reader_answer(text, whole=call.event.outcome == "ok")
+        if parsed.final is not None:
+            return await self._answered(parsed.final)
+        if parsed.variable:
+            parsed = ReaderAnswer(cells=(f"FINAL_VAR({parsed.variable!r})",))
+        if not parsed.cells:
+            return await self._ask_for_code(parsed)
         self._silent = 0
-        return await self._cells(wrote.cells[:MOST_CELLS])
+        return await self._run_cells(parsed.cells[:MOST_CELLS])
 
-    async def _cells(self, cells: Sequence[str]) -> Ended | None:
-        came = []
+    async def _run_cells(self, cells: Sequence[str]) -> Ended | None:
+        seen = []
         for code in cells:
-            ran = await self._node.run(code)
+            ran = await self._host.run(code)
             self._memory = self._memory.with_memory(entry_as_memory(ran))
             if ran.event.final is not None:
                 return await self._answered(ran.event.final)
-            came.append(f"{code}\n{ran.event.text}")
-        match self._circles.observe_round("\n".join(came)):
+            seen.append(f"{code}\n{ran.event.text}")
+        match self._circles.observe_round("\n".join(seen)):
             case "nudge":
-                await self._tell("again")
+                await self._tell_model("again")
             case "end":
                 return await self._unfinished("stuck")
         return None
 
-    async def _nothing_to_run(self, wrote: ReaderAnswer) -> Ended | None:
+    async def _ask_for_code(self, parsed: ReaderAnswer) -> Ended | None:
         """Ask again, since text without code may be a thought and not the answer."""
         self._silent += 1
         if self._silent >= SILENT:
             return await self._unfinished("stuck")
-        if wrote.finals:
-            await self._tell("twice")
+        if parsed.finals:
+            await self._tell_model("twice")
         else:
-            await self._tell("codeless")
+            await self._tell_model("codeless")
         return None
 
-    async def _tell(self, name: str) -> None:
-        told = await self._node.tell_model(self._node.prompt(name))
+    async def _tell_model(self, name: str) -> None:
+        told = await self._host.tell_model(self._host.prompt(name))
         self._memory = self._memory.with_memory(entry_as_memory(told))
 
     async def _broken_off(self, call: ModelCall) -> Ended:
@@ -477,12 +478,12 @@ class ReadingLoop:
         return await self._stopped()
 
     async def _stopped(self) -> Ended:
-        await self._interrupted()
+        await self._take_news()
         return await self._ended("stopped")
 
     async def _unfinished(self, reason: Ending) -> Ended:
-        asked = self._memory.with_region("instruction", self._node.prompt("unfinished"))
-        call = await self._node.ask("extract", asked, last=True)
+        asked = self._memory.with_region("instruction", self._host.prompt("unfinished"))
+        call = await self._host.ask("extract", asked, last=True)
         if call.event.outcome == "cancelled" and not call.event.ran_out_of_time:
             return await self._stopped()
         answer = ""
@@ -492,7 +493,7 @@ class ReadingLoop:
         return await self._ended(reason, answer)
 
     async def _answered(self, answer: str, *, partial: bool = False) -> Ended:
-        return await self._node.end(answer, "answered", partial=partial, iterations=self._iterations)
+        return await self._host.end(answer, "answered", partial=partial, iterations=self._iterations)
 
     async def _ended(self, reason: Ending, answer: str = "") -> Ended:
-        return await self._node.end(answer, reason, partial=True, iterations=self._iterations)
+        return await self._host.end(answer, reason, partial=True, iterations=self._iterations)

@@ -37,20 +37,20 @@ DEEPEST = 50
 """Most levels of nesting that are rendered; deeper values are shown by `repr`."""
 
 
-def cell_observation(execution: CellResult) -> str:
+def cell_observation(result: CellResult) -> str:
     shown = []
-    if execution.stdout:
-        shown.append(execution.stdout.rstrip("\n"))
-    if execution.value is not None:
-        shown.append(as_python_text(execution.value))
-    if execution.stderr:
-        shown.append(f"stderr: {execution.stderr.rstrip()}")
-    if execution.error:
-        shown.append(execution.error.rstrip())
+    if result.stdout:
+        shown.append(result.stdout.rstrip("\n"))
+    if result.value is not None:
+        shown.append(as_python_text(result.value))
+    if result.stderr:
+        shown.append(f"stderr: {result.stderr.rstrip()}")
+    if result.error:
+        shown.append(result.error.rstrip())
     text = "(no output)"
     if shown:
         text = cut_middle("\n".join(shown))
-    return f"{text}\n{_variables(execution.variables)}".rstrip()
+    return f"{text}\n{_variables(result.variables)}".rstrip()
 
 
 def _variables(variables: Mapping[str, str]) -> str:
@@ -262,24 +262,24 @@ class Notebook:
         except (SandboxError, ContextLoadError) as error:
             return CellRan(text=str(error), failed=True, lost=True)
         cell = RunningCell(ctx=self._ctx.context_in_step(key))
-        execution = await self._executed(sandbox, cell, code)
-        if cell.variable and not execution.error:
+        result = await self._executed(sandbox, cell, code)
+        if cell.variable and not result.error:
             held = await self._held(sandbox, cell, cell.variable)
             cell.finals.insert(0, held.value)
-            execution = replace(execution, error=held.error)
+            result = replace(result, error=held.error)
         final = None
-        if not execution.error:
+        if not result.error:
             final = await self._final(sandbox, cell, code)
-        if execution.lost:
+        if result.lost:
             await self.close()
         elif self._sandbox:
             self._in_sandbox = len(self._history) + 1
         return CellRan(
-            text=cell_observation(execution),
+            text=cell_observation(result),
             final=final,
-            failed=bool(execution.error),
-            lost=execution.lost,
-            variables=dict(execution.variables),
+            failed=bool(result.error),
+            lost=result.lost,
+            variables=dict(result.variables),
         )
 
     async def _caught_up(self) -> Sandbox:

@@ -97,13 +97,13 @@ class DocumentReading:
         """Read the documents and return the report; `so_far` are findings of an earlier reading."""
         question = f"{self._wish.question}\n\n{so_far}".strip()
         ended = await read_source(self._run.turn, question, self._load, self._interrupt)
-        return await self._checked(ended)
+        return await self._check_citations(ended)
 
     async def documents(self) -> Sequence[Document]:
         """Return the documents, which are loaded once. Raises ContextLoadError."""
         if self._documents is None:
             try:
-                self._documents = await self._bring()
+                self._documents = await self._load_documents()
             except DocumentError as error:
                 raise ContextLoadError(str(error)) from error
         return self._documents
@@ -115,7 +115,7 @@ class DocumentReading:
         except ContextLoadError:
             return ()
 
-    async def _bring(self) -> Sequence[Document]:
+    async def _load_documents(self) -> Sequence[Document]:
         wish, turn = self._wish, self._run.turn
         said_at = [float(entry.event.ts) for entry in turn.answers]
         until = max(said_at, default=turn.began_at)
@@ -161,7 +161,7 @@ class DocumentReading:
             return True
         return self._run.memory.heard_since(before)
 
-    async def _checked(self, ended: Entry[ReadingEnded]) -> ReadingReport:
+    async def _check_citations(self, ended: Entry[ReadingEnded]) -> ReadingReport:
         answer = ended.event.answer
         if not answer or ended.event.reason == "unreadable":
             return ReadingReport(ended=ended.event, text=answer)
@@ -174,8 +174,10 @@ class DocumentReading:
                 notes += document.notes
             return json.dumps({"text": checked.text, "dropped": checked.dropped, "notes": notes})
 
-        came = await self._run.turn.effect("check-citations", {"reading": ended.seq}, cited, repeatable=True)
-        return ReadingReport(ended=ended.event, **json.loads(came.event.text))
+        recorded = await self._run.turn.effect(
+            "check-citations", {"reading": ended.seq}, cited, repeatable=True
+        )
+        return ReadingReport(ended=ended.event, **json.loads(recorded.event.text))
 
 
 class CitationFilter:

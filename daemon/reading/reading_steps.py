@@ -90,9 +90,9 @@ class ReadingTree:
         limits = replace(self.limits, concurrency=at_once)
         return ReadingAllowance(limits, self.deps.clock, of_kind(ModelCall, mine), seconds)
 
-    async def ask(self, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
+    async def ask(self, ctx: Context, request: CallRequest) -> Entry[ModelCall]:
         """Call a model, waiting for the end of an outage. Raises Unavailable after a day."""
-        made = await call_until_answered(self.deps, ctx, wanted)
+        made = await call_until_answered(self.deps, ctx, request)
         self.ledger.count(made)
         return made
 
@@ -103,9 +103,8 @@ class ReadingTree:
             name=name,
             memory=memory,
             role=model,
-            wording=sorted(self.turn.wording)
-            if memory.system
-            else (),  # calls from cells contain no texts of the owner
+            # calls from cells contain no texts of the owner
+            wording=sorted(self.turn.wording) if memory.system else (),
             people=self.turn.people,
             ledger=self.ledger,
             last=last,
@@ -139,9 +138,9 @@ class ReadingTree:
 class SubCall:
     """Prompt that a cell sends to a model; the key of its step is made from its content."""
 
-    def __init__(self, reader: ReadingTree, here: Context, prompt: str, model: str) -> None:
+    def __init__(self, tree: ReadingTree, here: Context, prompt: str, model: str) -> None:
         self.ctx = here.context_about("llm_query", prompt, model)
-        self._reader = reader
+        self._tree = tree
         self._prompt = prompt
         self._model = model
 
@@ -150,17 +149,17 @@ class SubCall:
         fault = self._fault()
         if fault:
             return fault
-        reached = self._reader.ledger.reached_limit
+        reached = self._tree.ledger.reached_limit
         if reached and not ctx.recorded_step("llm_query"):
             return limit_error_text(reached)
-        await self._reader.yield_to_others(self._prompt)
+        await self._tree.yield_to_others(self._prompt)
         memory = working_memory(()).with_region("instruction", self._prompt)
-        wanted = self._reader.call_request("llm_query", memory, self._model)
+        request = self._tree.call_request("llm_query", memory, self._model)
         try:
-            call = await self._reader.ask(ctx, wanted)
+            call = await self._tree.ask(ctx, request)
         except Unavailable as error:
             return unreachable_error_text(error)
-        self._reader.count_answered(call)
+        self._tree.count_answered(call)
         match call.event.outcome:
             case "ok" | "cut":
                 return strip_thoughts(call.event.text)
@@ -173,7 +172,7 @@ class SubCall:
         return f"Error: no answer ({call.event.outcome})"
 
     def _fault(self) -> str:
-        readings = self._reader.readings
+        readings = self._tree.readings
         if not self._prompt.strip():
             return "Error: the prompt is empty"
         most = readings.most_prompt_bytes(self._model)
@@ -213,16 +212,16 @@ SHORT = 2_000
 class ReadingSession:
     """Reading at a depth, which is 0 for the first one; `ctx` records its steps."""
 
-    def __init__(self, reader: ReadingTree, ctx: Context, load: Load, depth: int = 0) -> None:
-        self.limits: ReadingLimits = reader.limits
+    def __init__(self, tree: ReadingTree, ctx: Context, load: Load, depth: int = 0) -> None:
+        self.limits: ReadingLimits = tree.limits
         self._load = load
         self._context: Any = None
-        self._loaded = False
-        self._reader = reader
-        self._turn = reader.turn
+        self._is_loaded = False
+        self._tree = tree
+        self._turn = tree.turn
         self._ctx = ctx
         self._depth = depth
-        self._notebook = Notebook(ctx, self._opened)
+        self._notebook = Notebook(ctx, self._open_sandbox)
 
     def system(self) -> Memory:
         self._turn.text(f"{READING_TEXTS}system")
@@ -235,39 +234,39 @@ class ReadingSession:
     async def begin(self, question: str, *, whole: bool = True) -> Entry[ReadingBegan]:
         async def began() -> ReadingBegan:
             try:
-                context = await self._there()
+                context = await self._loaded_context()
             except ContextLoadError as error:
                 return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
-            most = self._reader.readings.most_prompt_bytes(self._reader.readings.model(self._depth)) // WHOLE
+            most = self._tree.readings.most_prompt_bytes(self._tree.readings.model(self._depth)) // WHOLE
             short = whole and is_short_context(context, min(self.limits.threshold * LETTERS, most))
-            told = f"{context_shape(context)}{self._windows()}"
+            shape = f"{context_shape(context)}{self._windows()}"
             if short:
-                told = context_as_text(context)
-            return ReadingBegan(question=question, shape=told, depth=self._depth, short=short)
+                shape = context_as_text(context)
+            return ReadingBegan(question=question, shape=shape, depth=self._depth, short=short)
 
         return await self._ctx.step("reading", question, began, ReadingBegan)
 
     def _windows(self) -> str:
         if not self._turn.has_text(WINDOW):
             return ""
-        readings = self._reader.readings
+        readings = self._tree.readings
         deeper = readings.model(self._depth + 1)
         sizes = {"own": readings.model(self._depth), "asked": deeper}
         words = {name: f"{_rounded(readings.most_prompt_bytes(model)):,}" for name, model in sizes.items()}
         return "\n\n" + fill_placeholders(self._turn.text(WINDOW), **words)
 
-    async def _there(self) -> Any:
-        if not self._loaded:
+    async def _loaded_context(self) -> Any:
+        if not self._is_loaded:
             self._context = await self._load()
-            self._loaded = True
+            self._is_loaded = True
         return self._context
 
     async def ask(self, name: str, memory: WorkingMemory, *, last: bool = False) -> Entry[ModelCall]:
-        self._reader.questions += 1
-        self._reader.show_progress()
-        model = self._reader.readings.model(self._depth)
-        wanted = self._reader.call_request(name, memory, model, last=last)
-        return await self._reader.ask(self._ctx, wanted)
+        self._tree.questions += 1
+        self._tree.show_progress()
+        model = self._tree.readings.model(self._depth)
+        request = self._tree.call_request(name, memory, model, last=last)
+        return await self._tree.ask(self._ctx, request)
 
     async def tell_model(self, text: str) -> Entry[SystemMessage]:
         return await self._ctx.record(SystemMessage(text=text))
@@ -276,10 +275,10 @@ class ReadingSession:
         """Return the limit that is reached, recorded for replays; None if there is none."""
 
         def look() -> LimitReached | None:
-            reached = self._reader.ledger.reached_limit
+            reached = self._tree.ledger.reached_limit
             if reached:
                 return LimitReached(bound=reached, resets="reading")
-            return self._reader.beyond()
+            return self._tree.beyond()
 
         found = await self._ctx.record_if_found("bound", look)
         if found is None:
@@ -305,10 +304,10 @@ class ReadingSession:
             beyond=beyond[-1] if beyond else "",
         )
 
-        async def last_word() -> ReadingEnded:
+        async def made_ending() -> ReadingEnded:
             return ended
 
-        return await self._ctx.step("reading-ended", [answer, reason, iterations], last_word, ReadingEnded)
+        return await self._ctx.step("reading-ended", [answer, reason, iterations], made_ending, ReadingEnded)
 
     async def run(self, code: str) -> Entry[CellRan]:
         return await self._notebook.run(code)
@@ -316,9 +315,9 @@ class ReadingSession:
     async def close(self) -> None:
         await self._notebook.close()
 
-    async def _opened(self) -> Sandbox:
-        context = await self._there()
-        sandbox = await self._reader.readings.open(self._functions())
+    async def _open_sandbox(self) -> Sandbox:
+        context = await self._loaded_context()
+        sandbox = await self._tree.readings.open(self._functions())
         try:
             await sandbox.bind(context=context, answer={"content": "", "ready": False})
         except BaseException:
@@ -348,12 +347,12 @@ class ReadingSession:
         return await self._ask_all(prompts, model)
 
     async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
-        name = str(model or self._reader.readings.model(self._depth + 1))
+        name = str(model or self._tree.readings.model(self._depth + 1))
         here = self._notebook.running_cell.ctx
         asked = []
         for prompt in map(_as_prompt, prompts):
-            await self._reader.yield_to_others(prompt)
-            asked.append(SubCall(self._reader, here, prompt, name))
+            await self._tree.yield_to_others(prompt)
+            asked.append(SubCall(self._tree, here, prompt, name))
         return await here.gather(*[(one.ctx, one.answer) for one in asked])
 
     async def _rlm_query(self, prompt: object, context: Any = None, model: str | None = None) -> str:
@@ -368,10 +367,10 @@ class ReadingSession:
         sub = self._notebook.running_cell.ctx.context_about("rlm_query", asked, canonical_text(context))
         ended = cast(Entry[ReadingEnded] | None, sub.recorded_step("reading-ended"))
         if ended is None:
-            reached = self._reader.ledger.reached_limit
+            reached = self._tree.ledger.reached_limit
             if reached:
                 return limit_error_text(reached)
-            child = ReadingSession(self._reader, sub, _load_of(asked, context), self._depth + 1)
+            child = ReadingSession(self._tree, sub, _load_of(asked, context), self._depth + 1)
             reading = asyncio.create_task(run_reading(child, cut_middle(asked, SHORT)))
             self._notebook.running_cell.below.add(reading)
             try:
@@ -380,7 +379,7 @@ class ReadingSession:
                 return unreachable_error_text(error)
             finally:
                 await child.close()
-        return _told(ended.event)
+        return _result_text(ended.event)
 
 
 def _rounded(size: int) -> int:
@@ -390,7 +389,7 @@ def _rounded(size: int) -> int:
     return size // unit * unit
 
 
-def _told(ended: ReadingEnded) -> str:
+def _result_text(ended: ReadingEnded) -> str:
     if not ended.answer or ended.reason == "unreadable":
         return f"Error: nothing came of it ({ended.answer or ended.reason})"
     if ended.partial:
@@ -425,13 +424,13 @@ def _as_prompt(prompt: object) -> str:
 async def read_source(
     turn: Turn, question: str, load: Load, interrupt: Interrupt | None = None
 ) -> Entry[ReadingEnded]:
-    """Answer a question about what `load` brings, however long it is. After a crash it is brought again."""
+    """Answer a question about the context that `load` returns, of any length; a restart loads it again."""
     if turn.deps.readings is None:
         raise LookupError("this soul has nowhere to run programs")
     ctx = turn.ctx.child_context("read")
-    reader = ReadingTree(turn, turn.deps.readings, ctx.path, turn.exceeded_limit)
-    node = ReadingSession(reader, ctx, load)
+    tree = ReadingTree(turn, turn.deps.readings, ctx.path, turn.exceeded_limit)
+    session = ReadingSession(tree, ctx, load)
     try:
-        return await run_reading(node, question, interrupt)
+        return await run_reading(session, question, interrupt)
     finally:
-        await node.close()
+        await session.close()

@@ -30,9 +30,11 @@ from daemon.sandbox.confinement import UnconfinedError, confine, die_with_parent
 from daemon.sandbox.environment import HEADER, LIMIT, FrameError, decode, encode, pack, unpack
 
 NAMES = 1_000
+"""Most variables that the result of a cell names."""
 
 
 OURS = f"{Path(__file__).parent}{os.sep}"
+"""Beginning of the paths of our files, which tracebacks leave out."""
 
 
 class CellOutput(io.TextIOBase):
@@ -219,6 +221,7 @@ STACK = 2 * 2**20
 
 
 CONNECT = 30.0
+"""Most seconds until a connection to the host is made."""
 
 
 PRELOADED = """

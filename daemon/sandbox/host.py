@@ -202,6 +202,7 @@ LONGEST = 1_000
 
 
 MARGIN = 100
+"""Characters beyond the limit of an output, for the count of what is left out."""
 
 
 CELLS = 100
@@ -340,17 +341,17 @@ class ChildSandbox:
         work = CellTimer(self._child.process)
         watch = CellWatchdog(work, self._bounds.seconds, self._time_out)
         calls = HostCalls(self._functions, self._bounds.memory // HELD, work, self._send, self._give_up)
-        execution = None
+        result = None
         try:
             await self._send({"id": self._request, **request})
-            execution = await self._listen(calls)
+            result = await self._listen(calls)
         except FrameError as error:
             self._end(f"The cell's process sent {error}; it was ended, and all variables are gone.")
         except (EOFError, OSError):
             self._end("The cell's process died; all variables are gone.")
         finally:
             watch.stop()
-            if execution is None:
+            if result is None:
                 self._end("The cell was interrupted, and its sandbox closed.")
                 await asyncio.shield(self._child.process.reap())
             else:
@@ -358,9 +359,9 @@ class ChildSandbox:
             await calls.stop()
         if calls.failure is not None:
             raise calls.failure
-        if execution is None:
+        if result is None:
             raise SandboxError(self._ended)
-        return execution
+        return result
 
     def _time_out(self) -> None:
         most = f"{self._bounds.seconds:g}"
@@ -385,11 +386,11 @@ class ChildSandbox:
                         f"The cell made more than {self._bounds.calls:,} calls; all variables are gone."
                     )
             elif frame.get("done") == self._request:
-                return self._execution(frame)
+                return self._cell_result(frame)
             else:
                 raise FrameError("what nobody has asked for")
 
-    def _execution(self, frame: dict[str, Any]) -> CellResult:
+    def _cell_result(self, frame: dict[str, Any]) -> CellResult:
         match frame:
             case {
                 "stdout": str(stdout),

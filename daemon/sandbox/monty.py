@@ -185,7 +185,7 @@ class MontySandbox:
         running = self._pool.start_in_thread(self._run, feed, cell)
         self._running = feed, running
         try:
-            execution = await asyncio.shield(running)
+            result = await asyncio.shield(running)
         except asyncio.CancelledError:
             self._end(f"The cell was interrupted; {GONE}")
             await asyncio.wait([running])
@@ -198,7 +198,7 @@ class MontySandbox:
                 await self._hand_back()
         if feed.raised is not None:
             raise feed.raised
-        return execution
+        return result
 
     async def bind(self, **names: Any) -> None:
         if self._ended:
@@ -247,7 +247,7 @@ class MontySandbox:
             try:
                 value = self._value(feed.run(cell.text))
             except (MontyRuntimeError, MontySyntaxError) as raised:
-                error = self._told(raised)
+                error = self._error_text(raised)
             except RecursionError:  # raised on the host; monty itself can store the value
                 error = "The cell's value is nested too deeply to leave the sandbox.\n"
             except TypeError as raised:  # a value in a set, or a key, that the host cannot hash
@@ -312,7 +312,7 @@ class MontySandbox:
         self._fed += 1
         return self._session.feed_run(code, inputs=inputs)
 
-    def _told(self, raised: MontyRuntimeError | MontySyntaxError) -> str:
+    def _error_text(self, raised: MontyRuntimeError | MontySyntaxError) -> str:
         if is_limit_error(raised):
             if isinstance(raised.exception(), TimeoutError):
                 return f"The cell worked longer than {self._bounds.seconds:g} seconds and was ended; {GONE}"

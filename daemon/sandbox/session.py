@@ -47,6 +47,8 @@ from daemon.sandbox.monty_run import UNREADABLE, assigned_names
 from daemon.settings.home import LOAD_ERRORS, unloadable_reason
 from daemon.settings.parse import ConfigError
 
+log = logging.getLogger(__name__)
+
 Kind = Literal["auto", "monty", "cpython"]
 
 
@@ -62,6 +64,7 @@ def __is_plain(value):
         return all([__is_plain(one) for one in value]) and all([__is_plain(one) for one in value.values()])
     return kind in ("NoneType", "bool", "int", "float", "str", "bytes", "date", "datetime")
 """
+"""Code of a function that tells plain values, for a session in monty."""
 
 
 REMADE = {
@@ -81,9 +84,11 @@ REMADE = {
 
 
 CARRIED = "__carried"
+"""Variable in the new sandbox that holds the value being moved."""
 
 
 UNCHANGING = (str, int, float, bytes, NoneType)
+"""Types of bound values that no cell can have changed."""
 
 
 async def open_session(
@@ -138,15 +143,15 @@ class MovingSandbox:
 
     async def execute_code(self, code: str) -> CellResult:
         try:
-            told = await self._move_if_needed(code)
+            note = await self._move_if_needed(code)
         except SandboxError as error:
             return CellResult(error=f"{error}\n", variables=self._variables)
-        execution = await self._sandbox.execute_code(code)
+        result = await self._sandbox.execute_code(code)
         if self._is_in_monty:
             self._cells.append(code)
             self._reaching |= functions_that_call(code, self._reaching)
-        self._variables = execution.variables
-        return replace(execution, stderr=told + execution.stderr)
+        self._variables = result.variables
+        return replace(result, stderr=note + result.stderr)
 
     async def bind(self, **names: Any) -> None:
         await self._sandbox.bind(**names)
@@ -182,7 +187,7 @@ class MovingSandbox:
             raise SandboxError(f"{needs} {error}") from error
         self._is_moving = True
         try:
-            lost = await self._carry(target)
+            lost = await self._carry_variables(target)
         except BaseException:
             await target.close()
             await self._sandbox.close()
@@ -194,17 +199,17 @@ class MovingSandbox:
         self._is_in_monty = False
         return lost
 
-    async def _carry(self, target: Sandbox) -> dict[str, str]:
+    async def _carry_variables(self, target: Sandbox) -> dict[str, str]:
         found = find_definitions(self._cells)
         kept = {name: code for name, code in found.items() if is_import(code) or name in self._variables}
         late = await run_statements(target, kept.values())
         await self._sandbox.execute_code(PLAIN)
         for name, original in self._bound.items():
             if name not in self._variables:
-                await target.bind(**{name: await self._now(name, original)})
+                await target.bind(**{name: await self._present_value(name, original)})
         lost: dict[str, str] = {}
         for name, kind in self._variables.items():
-            is_there = name in kept or await self._bring(name, kind, target)
+            is_there = name in kept or await self._carry_variable(name, kind, target)
             if not is_there:
                 lost[name] = kind
         await target.execute_code(f"{CARRIED} = None")
@@ -214,7 +219,7 @@ class MovingSandbox:
                 lost[name] = self._variables[name]
         return lost
 
-    async def _bring(self, name: str, kind: str, target: Sandbox) -> bool:
+    async def _carry_variable(self, name: str, kind: str, target: Sandbox) -> bool:
         read, made = REMADE.get(kind, ("{0}", "{0}"))
         is_there, value = await self._read(read.format(name))
         if not is_there:
@@ -225,7 +230,7 @@ class MovingSandbox:
             return False
         return not (await target.execute_code(f"{name} = {made.format(CARRIED)}")).error
 
-    async def _now(self, name: str, original: Any) -> Any:
+    async def _present_value(self, name: str, original: Any) -> Any:
         if isinstance(original, UNCHANGING):
             return original
         is_there, value = await self._read(name)
@@ -233,9 +238,9 @@ class MovingSandbox:
 
     async def _read(self, expression: str) -> tuple[bool, Any]:
         """Return (True, value) if the expression is plain, otherwise (False, None)."""
-        execution = await self._sandbox.execute_code(f"(__is_plain({expression}), {expression})")
-        match execution.value:
-            case (True, value) if not execution.error:
+        result = await self._sandbox.execute_code(f"(__is_plain({expression}), {expression})")
+        match result.value:
+            case (True, value) if not result.error:
                 return True, value
         return False, None
 
@@ -296,6 +301,7 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC"}
 
 
 BUFFER = 2**20
+"""Most bytes read ahead from a child."""
 
 
 ROOT = Path(daemon.__file__).parent.parent
@@ -451,9 +457,6 @@ class SpareChildren:
             self._starting.append(asyncio.create_task(start_child(self._bounds)))
 
 
-log = logging.getLogger(__name__)
-
-
 METHODS = ("open", "execute_code", "bind", "close")
 """Asynchronous methods that an owner's class must have; `open` is a class method."""
 
@@ -528,14 +531,14 @@ class OwnerSandbox:
 
     async def execute_code(self, code: str) -> CellResult:
         try:
-            came: object = await self._sandbox.execute_code(code)
+            result: object = await self._sandbox.execute_code(code)
         except LOAD_ERRORS as error:
             log.exception("The sandbox %s failed in a cell.", self._name)
             return self._unusable_result(f"failed ({recorded_name(error)}): the log says why.")
-        if not isinstance(came, CellResult):
-            log.error("The sandbox %s returned %s, not a CellResult.", self._name, _kind(came))
-            return self._unusable_result(f"returned {_kind(came)} where an Execution belongs.")
-        return came
+        if not isinstance(result, CellResult):
+            log.error("The sandbox %s returned %s, not a CellResult.", self._name, _kind(result))
+            return self._unusable_result(f"returned {_kind(result)} where an Execution belongs.")
+        return result
 
     def _unusable_result(self, why: str) -> CellResult:
         return CellResult(error=f"{self._name} {why}", lost=True)

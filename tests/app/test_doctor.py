@@ -15,7 +15,7 @@ import pytest
 
 from config import Settings
 from daemon.app.check import Finding, finding_line
-from daemon.app.doctor import LONG, app_link, examine_disk, examine_python, settings_findings
+from daemon.app.doctor import MOST_VERIFIED, app_link, examine_disk, examine_python, settings_findings
 from daemon.settings.home import project_root, restrict_permissions
 from daemon.settings.limits import FREE_PRICE
 from rehearsal.people import ECHO, SOUL
@@ -238,7 +238,9 @@ async def test_a_journal_that_is_none_or_breaks_a_rule_is_ill(world: Stage, jour
 
 async def test_a_very_long_journal_is_left_to_verify(world: Stage, journal: Path) -> None:
     with opened(journal) as copy:
-        copy.db.execute("update entry set seq = ? where seq = (select max(seq) from entry)", (LONG + 1,))
+        copy.db.execute(
+            "update entry set seq = ? where seq = (select max(seq) from entry)", (MOST_VERIFIED + 1,)
+        )
     world.home.mkdir(mode=0o700)
     shutil.move(journal, world.home / "journal.db")
     restrict_permissions(world.home)

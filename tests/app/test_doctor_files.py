@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from daemon.app.check import finding_line, ill_finding
-from daemon.app.doctor import LONG, examine_file_modes
+from daemon.app.doctor import MOST_VERIFIED, examine_file_modes
 from daemon.app.doctor import examine_journal as look_at
 from daemon.settings.home import restrict_permissions
 from tests.app.forgery import opened, spoil
@@ -13,7 +13,9 @@ from tests.app.forgery import opened, spoil
 
 def test_a_very_long_journal_that_is_damaged_is_ill(journal: Path) -> None:
     with opened(journal) as copy:
-        copy.db.execute("update entry set seq = ? where seq = (select max(seq) from entry)", (LONG + 1,))
+        copy.db.execute(
+            "update entry set seq = ? where seq = (select max(seq) from entry)", (MOST_VERIFIED + 1,)
+        )
     assert look_at(journal).ok
     spoil(journal, "entry_by_kind")
     found = look_at(journal)

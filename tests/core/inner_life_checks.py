@@ -57,7 +57,7 @@ async def check_projections(journal: Journal, lived: InnerLifeState) -> None:
 def portrait(state: InnerLifeState) -> dict[str, Any]:
     folds = {"log": state.log, "notes": state.notes, "records": state.records}
     return {name: held(fold) for name, fold in {**folds, "processes": state.processes}.items()} | {
-        "said": state.said.lines()
+        "said": state.deliveries.lines()
     }
 
 

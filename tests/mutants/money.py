@@ -152,7 +152,7 @@ MONEY = (
     ),
     Mutant(
         "reading: rounds are bounded",
-        ReadingLoop._bound,
+        ReadingLoop._reached_limit,
         condition().never(),
         test_out_of_rounds_it_says_what_it_knows,
     ),

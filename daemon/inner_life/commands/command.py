@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ from daemon.ism import ActionRefused
 from daemon.kinds import CommandRan
 from daemon.knowledge.visibility import Visibility
 from daemon.turn.turn import Turn
+
+log = logging.getLogger(__name__)
 
 __all__ = [
     "ActionDefinition",
@@ -42,6 +44,10 @@ class CommandResult:
     shows: Sequence[int] = field(default=())
 
 
+def ids_in_words(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, dict.fromkeys(ids)))
+
+
 class TickContext(Protocol):
     @property
     def turn(self) -> Turn: ...
@@ -57,9 +63,6 @@ class TickContext(Protocol):
     @property
     def now(self) -> float:
         """The start of the tick in Unix seconds: the only time that a command may read."""
-
-
-log = logging.getLogger(__name__)
 
 
 WENT_WRONG = "It went wrong in the daemon, and nothing of it is certain. Try it another way."
@@ -91,7 +94,7 @@ class TickCommands:
         async def do(turn: Turn) -> CommandRan:
             perform = self.definitions[command.name].perform
             try:
-                done = _done(await perform(replace(self, turn=turn), command.args))
+                done = _checked_result(await perform(replace(self, turn=turn), command.args))
             except ActionRefused as refused:
                 return replace(ran, ok=False, text=str(refused), stays_open=True)
             except EngineError:
@@ -121,7 +124,7 @@ class TickCommands:
         return await self.turn.record(event)
 
 
-def _done(came: Any) -> CommandResult:
-    if isinstance(came, CommandResult):
-        return came
-    raise TypeError(f"expected a CommandResult, got a {type(came).__name__}")
+def _checked_result(result: Any) -> CommandResult:
+    if isinstance(result, CommandResult):
+        return result
+    raise TypeError(f"expected a CommandResult, got a {type(result).__name__}")

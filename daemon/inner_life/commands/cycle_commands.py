@@ -7,11 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from daemon.actions.action import ActionDefinition, NoArguments, Perform, StrictArguments, ids_in_words
+from daemon.actions.action import ActionDefinition, NoArguments, Perform, StrictArguments
 from daemon.actions.registry import help_text
 from daemon.engine.clock import DAY
 from daemon.errors import FileUnavailable
-from daemon.inner_life.commands.command import CommandResult, TickContext, command
+from daemon.inner_life.commands.command import CommandResult, TickContext, command, ids_in_words
 from daemon.inner_life.commands.memory_commands import NoteFilterArguments
 from daemon.inner_life.tick_log import ProgramLog
 from daemon.ism import ActionRefused

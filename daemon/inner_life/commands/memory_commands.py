@@ -11,9 +11,9 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from daemon.actions.action import ActionDefinition, NoArguments, StrictArguments, ids_in_words
+from daemon.actions.action import ActionDefinition, NoArguments, StrictArguments
 from daemon.engine.clock import DAY
-from daemon.inner_life.commands.command import CommandResult, TickContext, command
+from daemon.inner_life.commands.command import CommandResult, TickContext, command, ids_in_words
 from daemon.inner_life.note import Note, NoteFilter, Priority, Source, normalized_tag, note_states
 from daemon.inner_life.notes import Notes
 from daemon.inner_life.records import CONCEPTS, DIARY, LINKS, LLM_MEMORY, InnerRecords, record_summary
@@ -115,24 +115,24 @@ class NoteCommands:
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
-    async def list(self, tick: TickContext, which: ListNotesArguments) -> CommandResult:
+    async def list(self, tick: TickContext, args: ListNotesArguments) -> CommandResult:
         """List matching notes that the view may know, without their texts."""
         await self._notes.update()
         knows = tick.views.make_check(tick.view)
-        wanted = NoteFilter.of(which.model_dump(exclude={"more"}, exclude_none=True))
-        ids = self._notes.matching(wanted, knows, most=which.more + PAGE + 1)[which.more :]
-        found, _ = self._those(ids)
+        note_filter = NoteFilter.of(args.model_dump(exclude={"more"}, exclude_none=True))
+        ids = self._notes.matching(note_filter, knows, most=args.more + PAGE + 1)[args.more :]
+        found, _ = self._existing(ids)
         lines = [_counted(self._notes)]
         lines += [self._line(tick, note, knows) for note in found[:PAGE]]
         if not found:
             lines.append("No note that may be known in your present view fits.")
         if len(found) > PAGE:
-            lines.append(f"There are more: write more={which.more + PAGE}.")
+            lines.append(f"There are more: write more={args.more + PAGE}.")
         return CommandResult(text="\n".join(lines))
 
-    async def read(self, tick: TickContext, these: NoteIds) -> CommandResult:
+    async def read(self, tick: TickContext, args: NoteIds) -> CommandResult:
         """Show notes in the next tick, if that tick has the same view."""
-        found = await self._found(these)
+        found = await self._found(args)
         last = found[-1]
         shown, withheld = list[int](), list[int]()
         for note in found:
@@ -148,40 +148,40 @@ class NoteCommands:
             )
         return CommandResult(text=text, shows=shown)
 
-    async def hide(self, tick: TickContext, these: NoteIds) -> CommandResult:
-        return CommandResult(text=f"Hidden: {await self._named(these)}.")
+    async def hide(self, tick: TickContext, args: NoteIds) -> CommandResult:
+        return CommandResult(text=f"Hidden: {await self._named(args)}.")
 
-    async def tag(self, tick: TickContext, tags: TagNotesArguments) -> CommandResult:
-        names = " ".join(f"#{normalized_tag(name)}" for name in tags.tags)
-        return CommandResult(text=f"{await self._named(tags)}: {names or 'no tags of yours'}.")
+    async def tag(self, tick: TickContext, args: TagNotesArguments) -> CommandResult:
+        names = " ".join(f"#{normalized_tag(name)}" for name in args.tags)
+        return CommandResult(text=f"{await self._named(args)}: {names or 'no tags of yours'}.")
 
-    async def mark(self, tick: TickContext, mark: MarkNotesArguments) -> CommandResult:
-        found = await self._named(mark)
-        if mark.read:
+    async def mark(self, tick: TickContext, args: MarkNotesArguments) -> CommandResult:
+        found = await self._named(args)
+        if args.read:
             return CommandResult(text=f"Read: {found}.")
         return CommandResult(text=f"Not read: {found}.")
 
-    async def clean_up(self, tick: TickContext, older: CleanUpNotesArguments) -> CommandResult:
+    async def clean_up(self, tick: TickContext, args: CleanUpNotesArguments) -> CommandResult:
         """Remove old notes from the list; the journal keeps their entries."""
         await self._notes.update()
         before = None
-        if older.older_than_days is not None:
-            before = tick.now - older.older_than_days * DAY
+        if args.older_than_days is not None:
+            before = tick.now - args.older_than_days * DAY
         return CommandResult(text=f"Gone: {len(self._notes.outdated(before))} notes.")
 
-    async def _named(self, these: NoteIds) -> str:
-        return ids_in_words(note.id for note in await self._found(these))
+    async def _named(self, args: NoteIds) -> str:
+        return ids_in_words(note.id for note in await self._found(args))
 
-    async def _found(self, these: NoteIds) -> Sequence[Note]:
+    async def _found(self, args: NoteIds) -> Sequence[Note]:
         await self._notes.update()
-        found, unknown = self._those(these.ids)
+        found, unknown = self._existing(args.ids)
         if unknown:
             raise ActionRefused(
                 f"There is no note {ids_in_words(unknown)}: notes.list names those that there are."
             )
         return found
 
-    def _those(self, ids: Sequence[int]) -> tuple[Sequence[Note], Sequence[int]]:
+    def _existing(self, ids: Sequence[int]) -> tuple[Sequence[Note], Sequence[int]]:
         found = dict[int, Note]()
         unknown = []
         for id in ids:
@@ -332,12 +332,12 @@ def _concepts(records: InnerRecords) -> Sequence[ActionDefinition]:
         return await _added(tick, concept)
 
     async def change(tick: TickContext, changed: ChangeConceptArguments) -> CommandResult:
-        await _there(records, tick, CONCEPTS, [changed.id])
+        await _check_known(records, tick, CONCEPTS, [changed.id])
         await _check_name(records, tick, changed.name, changed.id)
         return CommandResult(text=f"changed: {changed.id}")
 
     async def neighbours(tick: TickContext, concept: RecordId) -> CommandResult:
-        await _there(records, tick, CONCEPTS, [concept.id])
+        await _check_known(records, tick, CONCEPTS, [concept.id])
         found = records.neighbours(concept.id, tick.view)
         return CommandResult(
             text=_list([f"{record_summary(link)} | {record_summary(other)}" for link, other in found])
@@ -391,16 +391,16 @@ def _llm_memory(records: InnerRecords) -> Sequence[ActionDefinition]:
 
 
 def _read(records: InnerRecords, family: str) -> ActionDefinition:
-    async def read(tick: TickContext, these: RecordIds) -> CommandResult:
-        await _there(records, tick, family, these.ids)
-        return CommandResult(text=f"to be seen in the next tick: {ids_in_words(these.ids)}", shows=these.ids)
+    async def read(tick: TickContext, args: RecordIds) -> CommandResult:
+        await _check_known(records, tick, family, args.ids)
+        return CommandResult(text=f"to be seen in the next tick: {ids_in_words(args.ids)}", shows=args.ids)
 
     return command(f"{family}.read", f"See these {SEVERAL[family]} in the next tick.", read, RecordIds)
 
 
 def _change(records: InnerRecords, family: str, args: type[RecordId]) -> ActionDefinition:
     async def change(tick: TickContext, changed: RecordId) -> CommandResult:
-        await _there(records, tick, family, [changed.id])
+        await _check_known(records, tick, family, [changed.id])
         return CommandResult(text=f"changed: {changed.id}")
 
     return command(f"{family}.change", f"Write a {CALLED[family]} anew.", change, args)
@@ -414,9 +414,9 @@ def _delete(records: InnerRecords, family: str, also: str = "") -> ActionDefinit
 def _done(records: InnerRecords, family: str, verb: str, done: str, description: str) -> ActionDefinition:
     """Make a command that only checks its records: the recorded command is the change."""
 
-    async def perform(tick: TickContext, these: RecordIds) -> CommandResult:
-        await _there(records, tick, family, these.ids)
-        return CommandResult(text=f"{done}: {ids_in_words(these.ids)}")
+    async def perform(tick: TickContext, args: RecordIds) -> CommandResult:
+        await _check_known(records, tick, family, args.ids)
+        return CommandResult(text=f"{done}: {ids_in_words(args.ids)}")
 
     return command(f"{family}.{verb}", description, perform, RecordIds)
 
@@ -434,7 +434,7 @@ async def _added(_tick: TickContext, _args: _RecordArguments) -> CommandResult:
     return CommandResult(text="added")
 
 
-async def _there(records: InnerRecords, tick: TickContext, family: str, ids: Sequence[int]) -> None:
+async def _check_known(records: InnerRecords, tick: TickContext, family: str, ids: Sequence[int]) -> None:
     await records.update()
     seen = {record.id for record in records.records_of_ids(ids, tick.view) if record.family == family}
     missing = [number for number in ids if number not in seen]

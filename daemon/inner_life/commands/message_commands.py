@@ -13,15 +13,15 @@ from functools import partial
 
 from pydantic import Field
 
-from daemon.actions.action import ActionDefinition, StrictArguments, ids_in_words
+from daemon.actions.action import ActionDefinition, StrictArguments
 from daemon.answers.speech_gate import spoken_text
-from daemon.inner_life.commands.command import CommandResult, TickContext, command
+from daemon.inner_life.commands.command import CommandResult, TickContext, command, ids_in_words
 from daemon.inner_life.recipients import SEND_COMMAND, BringShared, RecipientDirectory, ShareableRecord
 from daemon.ism import ActionRefused
 from daemon.kinds import UnpromptedMessage
 from daemon.knowledge.bot_traffic import MESH_COMMANDS
 
-Find = Callable[[], Awaitable[str]]
+LookUp = Callable[[], Awaitable[str]]
 
 
 LONGEST_MESSAGE = 2_000
@@ -51,7 +51,7 @@ def message_commands(reach: RecipientDirectory, *, daily_messages: int) -> Seque
         text = speakable_text(args.text)
         if reach.mentions_neighbour(text):
             raise ActionRefused("it would call a neighbour: write mesh.ask instead")
-        thread = await _addressed(tick, reach, args.to)
+        thread = await _recipient_thread(tick, reach, args.to)
 
         async def judged() -> str:
             if reach.sent_today() >= daily_messages:
@@ -62,11 +62,11 @@ def message_commands(reach: RecipientDirectory, *, daily_messages: int) -> Seque
             return refusal_reason(tick, reach, thread, text)
 
         await record_decision(tick, "may-send", thread, judged)
-        wanted = await to_say(tick, reach, thread, text)
+        message = await unprompted_message(tick, reach, thread, text)
         if thread == tick.view or reach.person(thread) in tick.turn.owners:
-            await tick.turn.send("to-say", thread, wanted)
-            return CommandResult(text=f"it will be said: {wanted.place}")
-        return await _with_leave(tick, reach, wanted)
+            await tick.turn.send("to-say", thread, message)
+            return CommandResult(text=f"it will be said: {message.place}")
+        return await _send_with_leave(tick, reach, message)
 
     return [
         command(
@@ -79,7 +79,7 @@ def message_commands(reach: RecipientDirectory, *, daily_messages: int) -> Seque
     ]
 
 
-async def _addressed(tick: TickContext, reach: RecipientDirectory, to: str) -> str:
+async def _recipient_thread(tick: TickContext, reach: RecipientDirectory, to: str) -> str:
     thread = await record_lookup(tick, "address", {"to": to}, partial(reach.thread, to))
     if not thread:
         can = await reach.recipients_in_words(tick.views, tick.view)
@@ -87,24 +87,24 @@ async def _addressed(tick: TickContext, reach: RecipientDirectory, to: str) -> s
     return thread
 
 
-async def _with_leave(
-    tick: TickContext, reach: RecipientDirectory, wanted: UnpromptedMessage
+async def _send_with_leave(
+    tick: TickContext, reach: RecipientDirectory, message: UnpromptedMessage
 ) -> CommandResult:
     if not tick.turn.owners:
         raise ActionRefused("an owner would have to agree to that, and none is set")
 
-    async def asking() -> str:
+    async def owner_thread() -> str:
         for owner in tick.turn.owners:
             theirs = await reach.direct(owner)
             if theirs and tick.views.may_know(theirs, tick.view):
                 return theirs
         return ""
 
-    theirs = await record_lookup(tick, "whom-to-ask", {"thread": wanted.to}, asking)
+    theirs = await record_lookup(tick, "whom-to-ask", {"thread": message.to}, owner_thread)
     if not theirs:
         raise ActionRefused("an owner would have to agree to that, and none may know what is in view")
-    await tick.turn.send("to-say", theirs, replace(wanted, leave=True))
-    return CommandResult(text=f"an owner is asked whether it may be said: {wanted.place}")
+    await tick.turn.send("to-say", theirs, replace(message, leave=True))
+    return CommandResult(text=f"an owner is asked whether it may be said: {message.place}")
 
 
 def speakable_text(text: str) -> str:
@@ -124,7 +124,9 @@ def refusal_reason(tick: TickContext, reach: RecipientDirectory, thread: str, te
     return ""
 
 
-async def to_say(tick: TickContext, reach: RecipientDirectory, thread: str, text: str) -> UnpromptedMessage:
+async def unprompted_message(
+    tick: TickContext, reach: RecipientDirectory, thread: str, text: str
+) -> UnpromptedMessage:
     place = await record_lookup(tick, "place", {"thread": thread}, partial(reach.place_in_words, thread))
     return UnpromptedMessage(text=text, by=tick.id, to=thread, place=place, view=tick.view)
 
@@ -134,14 +136,14 @@ def as_quotation(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.splitlines())
 
 
-async def record_decision(tick: TickContext, name: str, thread: str, judged: Find) -> None:
+async def record_decision(tick: TickContext, name: str, thread: str, judged: LookUp) -> None:
     """Record a decision. Raises ActionRefused with the text that forbids the action, unless it is empty."""
     why = await record_lookup(tick, name, {"thread": thread}, judged)
     if why:
         raise ActionRefused(why)
 
 
-async def record_lookup(tick: TickContext, name: str, args: dict[str, str], do: Find) -> str:
+async def record_lookup(tick: TickContext, name: str, args: dict[str, str], do: LookUp) -> str:
     """Look up a text once and record it; a replay reads the recorded text."""
     done = await tick.turn.effect(name, args, do, repeatable=True)
     return done.event.text
@@ -177,22 +179,22 @@ def mesh_commands(
 
     async def ask(tick: TickContext, args: AskNeighbourArguments) -> CommandResult:
         text = speakable_text(args.text)
-        neighbour, thread = await _met(tick, reach, args.to)
-        return await _call(tick, reach, daily_calls, thread, f"{neighbour} {_calling_nobody(text)}")
+        neighbour, thread = await _neighbour_and_thread(tick, reach, args.to)
+        return await _call(tick, reach, daily_calls, thread, f"{neighbour} {_without_mentions(text)}")
 
     async def share(tick: TickContext, args: ShareRecordsArguments) -> CommandResult:
-        neighbour, thread = await _met(tick, reach, args.to)
+        neighbour, thread = await _neighbour_and_thread(tick, reach, args.to)
 
-        async def kept_back() -> str:
-            return _kept_back(tick, thread, args.ids, await share_records(args.ids))
+        async def judged() -> str:
+            return _sharing_refusal(tick, thread, args.ids, await share_records(args.ids))
 
         async def gathered() -> str:
             texts = [as_quotation(one.text) for one in await share_records(args.ids)]
             return "\n".join(texts)
 
-        await record_decision(tick, "may-share", thread, kept_back)
+        await record_decision(tick, "may-share", thread, judged)
         text = speakable_text(await record_lookup(tick, "records", {"thread": thread}, gathered))
-        return await _call(tick, reach, daily_calls, thread, f"{neighbour}\n{_calling_nobody(text)}")
+        return await _call(tick, reach, daily_calls, thread, f"{neighbour}\n{_without_mentions(text)}")
 
     return [
         command(
@@ -211,7 +213,7 @@ def mesh_commands(
     ]
 
 
-async def _met(tick: TickContext, reach: RecipientDirectory, to: str) -> tuple[str, str]:
+async def _neighbour_and_thread(tick: TickContext, reach: RecipientDirectory, to: str) -> tuple[str, str]:
     neighbour = await record_lookup(tick, "neighbour", {"to": to}, partial(reach.neighbour, to))
     if not neighbour:
         raise ActionRefused(
@@ -232,14 +234,16 @@ async def _call(
         return refusal_reason(tick, reach, thread, text)
 
     await record_decision(tick, "may-call", thread, judged)
-    wanted = await to_say(tick, reach, thread, text)
-    await tick.turn.send("to-say", thread, wanted)
+    message = await unprompted_message(tick, reach, thread, text)
+    await tick.turn.send("to-say", thread, message)
     return CommandResult(
-        text=f"it will be said: {wanted.place}. What the neighbour answers below that will be a note."
+        text=f"it will be said: {message.place}. What the neighbour answers below that will be a note."
     )
 
 
-def _kept_back(tick: TickContext, thread: str, ids: Sequence[int], found: Sequence[ShareableRecord]) -> str:
+def _sharing_refusal(
+    tick: TickContext, thread: str, ids: Sequence[int], found: Sequence[ShareableRecord]
+) -> str:
     known = [one.id for one in found if tick.views.may_know(tick.view, one.view, wrote=one.wrote)]
     unknown = [id for id in ids if id not in known]
     if unknown:
@@ -250,7 +254,7 @@ def _kept_back(tick: TickContext, thread: str, ids: Sequence[int], found: Sequen
     return ""
 
 
-def _calling_nobody(text: str) -> str:
+def _without_mentions(text: str) -> str:
     return MENTION.sub(r"@\1", text)
 
 

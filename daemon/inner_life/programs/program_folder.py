@@ -25,7 +25,7 @@ from typing import Any
 from daemon.engine.event import Entry, storable_text
 from daemon.kinds import ProgramStarted, Status
 
-LONG = 2**16
+MOST_STATUS_BYTES = 2**16
 """Most bytes of a status file."""
 
 
@@ -101,7 +101,7 @@ def wrapper_pid(folder: Path) -> int | None:
 def read_exit(folder: Path) -> ProgramExit | None:
     """Return the end of a run; None without a valid status file."""
     try:
-        said: Any = json.loads(_read(folder / "status", LONG))
+        said: Any = json.loads(_read(folder / "status", MOST_STATUS_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
     match said:
@@ -140,10 +140,10 @@ def end_and_remove(folder: Path) -> None:
     last = time.monotonic() + ENDS
     while wrapper_pid(folder) is not None and time.monotonic() < last:
         time.sleep(0.05)
-    _take_down(folder)
+    _remove(folder)
 
 
-def _take_down(folder: Path) -> None:
+def _remove(folder: Path) -> None:
     for tool in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         subprocess.run([*tool, "--", folder], check=False, stderr=subprocess.DEVNULL)
 
@@ -155,17 +155,17 @@ def remove_old_folders(home: Path, needed: Collection[str]) -> bool:
     gone = True
     for path in _folders(home):
         if path.name not in needed:
-            if _made(path) < time.time() - FOLDER_KEPT_SECONDS and wrapper_pid(path) is None:
-                _take_down(path)
+            if _claimed_at(path) < time.time() - FOLDER_KEPT_SECONDS and wrapper_pid(path) is None:
+                _remove(path)
             gone = gone and not path.exists()
     return gone
 
 
 def folder_age(folder: Path) -> float:
-    return time.time() - _made(folder)
+    return time.time() - _claimed_at(folder)
 
 
-def _made(folder: Path) -> float:
+def _claimed_at(folder: Path) -> float:
     for path in (folder / "wrapper", folder):
         with suppress(OSError):
             return path.lstat().st_mtime
@@ -307,10 +307,12 @@ async def outcome_in_words(
     if end.why == "unstartable":
         error = mask_secrets(strip_control_characters(end.error.encode(errors="replace")), secrets)
         return "error", f"It was not started: {error}."
-    return await asyncio.to_thread(_told, folder, end, secrets, stopped)
+    return await asyncio.to_thread(_exit_in_words, folder, end, secrets, stopped)
 
 
-def _told(folder: Path, end: ProgramExit, secrets: Collection[str], stopped: bool) -> tuple[Status, str]:
+def _exit_in_words(
+    folder: Path, end: ProgramExit, secrets: Collection[str], stopped: bool
+) -> tuple[Status, str]:
     totals = {"stdout": end.stdout, "stderr": end.stderr}
     parts: dict[str, str] = {}
     for name, most in MOST.items():

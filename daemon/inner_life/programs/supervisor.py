@@ -15,7 +15,6 @@ import shutil
 import signal
 import sys
 import time
-from asyncio import Event as Flag
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -49,10 +48,13 @@ from daemon.kinds import CommandRan, ProgramEnded, ProgramStarted, ProgramStopRe
 from daemon.settings.home import READS, daemon_files
 from daemon.settings.limits import PROCESS_TIMEOUT, AllowedProgram
 
+log = logging.getLogger(__name__)
+
 TOOL = "bwrap"
 
 
 PATIENCE = 10.0
+"""Most seconds of the trial run of bwrap."""
 
 
 ENV = Path(".env")
@@ -115,9 +117,6 @@ async def _try(tool: str, argv: Sequence[str]) -> tuple[str, str]:
     return tool, ""
 
 
-log = logging.getLogger(__name__)
-
-
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -125,6 +124,7 @@ WRAPPER = Path(__file__).parent / "wrapper.py"
 
 
 TRIES = 3
+"""Most starts of a wrapper that makes no folder."""
 
 
 AT_ONCE = 8
@@ -141,6 +141,8 @@ PAUSE = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramLimits:
+    """Limits of a run: `memory`, `room` (of the folder) and `kept` (of each output) in bytes."""
+
     seconds: float = PROCESS_TIMEOUT
     memory: int = 4 * 2**30
     room: int = 100 * 2**20
@@ -174,7 +176,7 @@ class ProgramSupervisor:
         self._wake = wake
         self._bounds = bounds or ProgramLimits()
         self._log = ProgramLog(journal)
-        self._watched: dict[int, Flag] = {}
+        self._watched: dict[int, asyncio.Event] = {}
         """Flag of each run in progress; setting it stops the run."""
         self._tasks = set[asyncio.Task[None]]()
         self._tidying: asyncio.Task[None] | None = None
@@ -205,7 +207,7 @@ class ProgramSupervisor:
                 since = self._journal.last_seq_of_all()
                 for started in self._journal.pending_entries(ProgramStarted):
                     self._watch(started)
-                self._tidy()
+                self._begin_tidying()
                 async for entries in self._journal.follow_entries(since):
                     for entry in entries:
                         self._take(entry)
@@ -220,25 +222,25 @@ class ProgramSupervisor:
         elif isinstance(event, ProgramStopRequested | ProgramEnded) and event.process in self._watched:
             self._watched[event.process].set()  # ended by something else, such as forgetting
         elif isinstance(event, CommandRan) and event.name == CLEANUP_COMMAND and event.ok:
-            self._tidy()
+            self._begin_tidying()
 
     def _watch(self, started: Entry[ProgramStarted]) -> None:
         stop = self._watched.get(started.seq)
         if stop is None:
-            stop = self._watched[started.seq] = Flag()
-            task = self._begin(self._see_through(started, stop), f"process {started.seq}")
+            stop = self._watched[started.seq] = asyncio.Event()
+            task = self._begin(self._run_to_end(started, stop), f"process {started.seq}")
             task.add_done_callback(lambda _: self._watched.pop(started.seq))
         stops = self._journal.thread_entries(started.thread, ProgramStopRequested, since=started.seq)
         if any(asked.event.process == started.seq for asked in stops):
             stop.set()
 
-    def _tidy(self) -> None:
+    def _begin_tidying(self) -> None:
         if self._tidying is None or self._tidying.done():
-            self._tidying = self._begin(self._take_away(), "tidying")
+            self._tidying = self._begin(self._remove_folders(), "tidying")
         else:
             self._again = True
 
-    async def _take_away(self) -> None:
+    async def _remove_folders(self) -> None:
         while True:
             self._again = False
             with suppress(JournalError, OSError):
@@ -266,12 +268,12 @@ class ProgramSupervisor:
             said = "A task of the supervisor failed: %s. Restart the daemon."
             log.critical(said, task.get_name(), exc_info=error)
 
-    async def _see_through(self, started: Entry[ProgramStarted], stop: Flag) -> None:
+    async def _run_to_end(self, started: Entry[ProgramStarted], stop: asyncio.Event) -> None:
         async with self._turns:
             while True:
                 try:
                     if self._journal.is_pending(started.seq):
-                        status, result = await self._end_of(started, stop)
+                        status, result = await self._run(started, stop)
                         await self._write(started, status, result)
                     return
                 except (JournalError, OSError) as error:
@@ -292,7 +294,7 @@ class ProgramSupervisor:
             )
         self._wake(started.thread)
 
-    async def _end_of(self, started: Entry[ProgramStarted], stop: Flag) -> tuple[Status, str]:
+    async def _run(self, started: Entry[ProgramStarted], stop: asyncio.Event) -> tuple[Status, str]:
         """Return status and text of a run. The program starts only if its folder does not exist."""
         folder = program_folder_of(self._home, started)
         tries = 0
@@ -359,7 +361,7 @@ class ProgramSupervisor:
             ],
         )
 
-    async def _wait(self, pid: int, stop: Flag, left: float = math.inf) -> None:
+    async def _wait(self, pid: int, stop: asyncio.Event, left: float = math.inf) -> None:
         """Wait for the end of a wrapper; stop it when `stop` is set or after `left` seconds.
 
         An earlier daemon's wrapper may have another limit.
@@ -387,7 +389,7 @@ class ProgramSupervisor:
             except ProcessLookupError:
                 return
             loop = asyncio.get_running_loop()
-            ended = Flag()
+            ended = asyncio.Event()
             loop.add_reader(watched, ended.set)
             try:
                 await ended.wait()

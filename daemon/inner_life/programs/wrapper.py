@@ -23,6 +23,7 @@ from types import FrameType
 from typing import IO, Any
 
 CHUNK = 2**16
+"""Most bytes of one read."""
 
 
 TAIL = 2**16
@@ -30,15 +31,19 @@ TAIL = 2**16
 
 
 GRACE = 2.0
+"""Seconds from SIGTERM to SIGKILL, and at most for killing the descendants."""
 
 
 LOOK = 1.0
+"""Seconds between two checks of the folder's size."""
 
 
 DEEP = 3_800
+"""Most bytes of a path in the folder: Linux takes at most 4,096."""
 
 
 DRAIN = 1.0
+"""Most seconds for the rest of the output after the end of a program."""
 
 
 PARENT_DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
@@ -133,9 +138,8 @@ class ProgramProcess:
     def end(self) -> dict[str, Any]:
         """Run the program to its end; return its status as JSON."""
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(
-                CHILD_SUBREAPER, 1, 0, 0, 0
-            )  # orphaned descendants become children of this process
+            # orphaned descendants become children of this process
+            ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
         work = self._folder / "work"
         environment = {"PATH": self._order["path"], "HOME": str(work), "LANG": "C.UTF-8"}
         try:
@@ -147,7 +151,7 @@ class ProgramProcess:
                 cwd=work,
                 env=environment,
                 start_new_session=True,
-                preexec_fn=self._bound,
+                preexec_fn=self._set_limits,
             )
         except (OSError, subprocess.SubprocessError) as error:
             reason = getattr(error, "strerror", "")
@@ -198,11 +202,11 @@ class ProgramProcess:
             self._why = "late"
         elif now >= self._looked + LOOK:
             self._looked = now
-            if grown(self._folder / "work", self._order["room"]):
+            if is_too_large(self._folder / "work", self._order["room"]):
                 self._why = "full"
         return self._why != "exited"
 
-    def _bound(self) -> None:
+    def _set_limits(self) -> None:
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         limits = {
@@ -210,7 +214,7 @@ class ProgramProcess:
             resource.RLIMIT_CPU: int(self._order["seconds"]) + 1,
             resource.RLIMIT_FSIZE: self._order["room"],
             resource.RLIMIT_NOFILE: self._order["files"],
-            resource.RLIMIT_NPROC: tasks() + self._order["processes"],
+            resource.RLIMIT_NPROC: count_tasks() + self._order["processes"],
             resource.RLIMIT_CORE: 0,
         }
         for limit, most in limits.items():
@@ -230,7 +234,7 @@ def end_children(but: int = 0) -> None:
     """Kill all children in any session, except the pid `but`."""
     until = time.monotonic() + GRACE
     while time.monotonic() < until:
-        left = [pid for pid in children() if pid != but]
+        left = [pid for pid in child_pids() if pid != but]
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -240,7 +244,7 @@ def end_children(but: int = 0) -> None:
             return
 
 
-def children() -> list[int]:
+def child_pids() -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
@@ -250,7 +254,7 @@ def children() -> list[int]:
     return found
 
 
-def tasks() -> int:
+def count_tasks() -> int:
     """Count the user's processes and threads, which RLIMIT_NPROC limits together."""
     count = 0
     for path in Path("/proc").glob("[0-9]*"):
@@ -260,7 +264,7 @@ def tasks() -> int:
     return count
 
 
-def grown(folder: Path, most: int) -> bool:
+def is_too_large(folder: Path, most: int) -> bool:
     """True if the folder takes more than `most` bytes (at least a block per file) or a path is too long."""
     total = 0
     places = [str(folder)]

@@ -116,9 +116,8 @@ def squares(values: list[Any]) -> tuple[int, int]:
     """Return the exact sum of squared deviations, as numerator and denominator."""
     numbers, shift = exact(values)
     total = sum(numbers)
-    return len(values) * sum([number * number for number in numbers]) - total * total, len(
-        values
-    ) << 2 * shift
+    deviations = len(values) * sum([number * number for number in numbers]) - total * total
+    return deviations, len(values) << 2 * shift
 
 
 def root(number: int, by: int) -> float:

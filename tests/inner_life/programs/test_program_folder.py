@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.inner_life.programs.program_folder import end_and_remove, read_exit, wrapper_pid
-from daemon.inner_life.programs.wrapper import grown
+from daemon.inner_life.programs.wrapper import is_too_large
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_all_of_it_goes_however_deep_and_whatever_may_be_written(tmp_path: Path)
 def test_folders_are_counted_and_what_is_too_deep_to_count_is_too_much(tmp_path: Path) -> None:
     work = tmp_path / "work"
     nested(work, 20)
-    assert (grown(work, 20 * 4096), grown(work, 19 * 4096)) == (False, True)
+    assert (is_too_large(work, 20 * 4096), is_too_large(work, 19 * 4096)) == (False, True)
     nested(work / "deep", 1_000)
-    assert not grown(work, 10**9)
+    assert not is_too_large(work, 10**9)
     nested(work / "deeper", 20, "d" * 250)
-    assert grown(work, 10**9)
+    assert is_too_large(work, 10**9)
     end_and_remove(work)

@@ -13,7 +13,7 @@ import pytest
 
 from daemon.inner_life.programs.program_folder import program_folder_of
 from daemon.inner_life.programs.supervisor import ProgramLimits, find_bwrap
-from daemon.inner_life.programs.wrapper import tasks as wrapper_tasks
+from daemon.inner_life.programs.wrapper import count_tasks
 from daemon.kinds import INNER
 from daemon.settings.limits import AllowedProgram
 from tests.inner_life.programs.workshop import Workshop, python, shell, until
@@ -193,7 +193,7 @@ async def test_it_is_given_nothing_of_ours(workshop: Workshop, monkeypatch: pyte
     environment.pop("PWD", None)  # set by bwrap
     assert environment == {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": work, "LANG": "C.UTF-8"}
     assert (folder, heard, core, seconds) == (work, "", [0, 0], [31, 31])
-    assert 1_000 < tasks[0] < wrapper_tasks() + 1_500
+    assert 1_000 < tasks[0] < count_tasks() + 1_500
     assert len(open_files) == 4  # one is the listing itself
     assert leads or (await find_bwrap())[0]
     assert (workshop.home.stat().st_mode | workshop.folder(started).stat().st_mode) & 0o077 == 0
