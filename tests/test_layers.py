@@ -14,7 +14,7 @@ from tests.source import ROOT, Function, Module, imported, modules, parse
 FLOORS = (
     ("__main__",),
     ("app", "processes"),
-    ("inner_life", "open_thought", "playbooks", "reading"),
+    ("inner_life", "open_thought", "playbooks", "reading", "tools"),
     ("actions", "console", "mind", "process", "slack"),
     ("ism", "turn"),
     ("answers", "claude", "knowledge", "ports", "telemetry"),

@@ -89,6 +89,14 @@ from daemon.kinds.thought_kinds import (
     SystemMessage,
     prompt_chunk_key,
 )
+from daemon.kinds.tool_kinds import (
+    TOOLS,
+    RecordedTool,
+    StandingApproval,
+    StandingApprovalEnded,
+    ToolAccepted,
+    ToolsListed,
+)
 from daemon.kinds.upkeep_kinds import (
     FORGETTING,
     BackfillCompleted,
@@ -186,5 +194,9 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ChannelMoved,
     GrowingMessageSeen,
     MessageGrowthEnded,
+    ToolsListed,
+    ToolAccepted,
+    StandingApproval,
+    StandingApprovalEnded,
     *FORGETTING,
 )

@@ -470,13 +470,14 @@ class ActionStarted(Intent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionObserved(StepEvent):
-    """The result of an action."""
+    """The result of an action. `details` of a tool call: links to resources, or the input that it needs."""
 
     kind = "observation"
     stays: ClassVar[tuple[str, ...]] = ("name",)
     receipt_of = "action"
     name: str
     text: str
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
         return f"{self.name}: {self.text}"

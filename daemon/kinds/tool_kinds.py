@@ -1,0 +1,94 @@
+"""Kinds for tools of MCP servers: their recorded lists, and what people allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from daemon.engine.event import Event
+
+TOOLS = "tools"
+"""The thread of everything about tools that belongs to no conversation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedTool:
+    """A tool as its server defined it; `name` is `server.tool`, made safe, `tool` the server's own name.
+
+    The description has no invisible characters; `invisible` counts those removed. `digest` covers
+    description, both schemas and annotations as the server sent them.
+    """
+
+    name: str
+    tool: str
+    description: str
+    input_schema: Mapping[str, Any] = field(default_factory=dict)
+    output_schema: Mapping[str, Any] = field(default_factory=dict)
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    digest: str
+    invisible: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsListed(Event):
+    """The tools of an MCP server, sorted by name; its key is `tools:{server}:{digest}`, with a number if it
+    comes again.
+
+    `rules` are the owner's as of then: trusted, approval, approvers, channels, outsiders, timeout.
+    `left_out`: names of tools that cannot be offered, with the reason.
+    """
+
+    kind = "tools-listed"
+    stays: ClassVar[tuple[str, ...]] = ("server", "protocol", "rules", "tools", "left_out")
+    server: str
+    protocol: str = ""
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[RecordedTool, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def line(self) -> str:
+        return f"{self.server}: {len(self.tools)} tools"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAccepted(Event):
+    """An owner's consent to a tool that an untrusted server added or changed."""
+
+    kind = "tool-accepted"
+    stays: ClassVar[tuple[str, ...]] = ("tool", "digest", "by")
+    tool: str
+    digest: str
+    by: str
+
+    def line(self) -> str:
+        return self.tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingApproval(Event):
+    """A tool with this digest that may be called in this channel without asking, as `by` allowed."""
+
+    kind = "tool-allowed"
+    stays: ClassVar[tuple[str, ...]] = ("tool", "digest", "channel", "by")
+    tool: str
+    digest: str
+    channel: str
+    by: str
+
+    def line(self) -> str:
+        return f"{self.tool} in {self.channel}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingApprovalEnded(Event):
+    """The end of a standing approval (its seq); `by` is empty if nobody took it back."""
+
+    kind = "tool-allowance-ended"
+    stays: ClassVar[tuple[str, ...]] = ("approval", "why", "by")
+    approval: int
+    why: str
+    by: str = ""
+
+    def line(self) -> str:
+        return self.why
