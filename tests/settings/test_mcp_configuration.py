@@ -70,7 +70,7 @@ async def test_a_changed_file_comes_into_force_and_wakes_everyone(
         assert not configuration.changed.is_set()
 
 
-async def test_a_wrong_version_leaves_the_last_good_one_in_force(
+def test_a_wrong_version_leaves_the_last_good_one_in_force(
     configuration: ToolServersConfiguration, save: Save, caplog: pytest.LogCaptureFixture
 ) -> None:
     good, changed = configuration.current, configuration.changed
@@ -94,7 +94,7 @@ async def test_a_wrong_version_leaves_the_last_good_one_in_force(
     assert changed.is_set()
 
 
-async def test_a_file_that_becomes_open_to_others_stays_as_it_was(
+def test_a_file_that_becomes_open_to_others_stays_as_it_was(
     configuration: ToolServersConfiguration, path: Path
 ) -> None:
     path.chmod(0o666)
@@ -107,7 +107,7 @@ async def test_a_file_that_becomes_open_to_others_stays_as_it_was(
     assert configuration.faults == []
 
 
-async def test_at_the_start_the_servers_without_fault_are_in_force(
+def test_at_the_start_the_servers_without_fault_are_in_force(
     path: Path, save: Save, values: dict[str, str]
 ) -> None:
     save({"near": SH, "far": UNSET})
@@ -122,7 +122,7 @@ async def test_at_the_start_the_servers_without_fault_are_in_force(
     assert names(configuration) == ["near", "next"], "a typing error ends no server"
 
 
-async def test_a_fault_ends_when_its_variable_is_set_without_a_change_of_the_file(
+def test_a_fault_ends_when_its_variable_is_set_without_a_change_of_the_file(
     path: Path, save: Save, values: dict[str, str]
 ) -> None:
     save({"far": UNSET})
@@ -134,7 +134,7 @@ async def test_a_fault_ends_when_its_variable_is_set_without_a_change_of_the_fil
     assert changed.is_set()
 
 
-async def test_a_file_that_comes_later_is_found_and_one_that_goes_ends_its_servers(
+def test_a_file_that_comes_later_is_found_and_one_that_goes_ends_its_servers(
     configuration: ToolServersConfiguration, path: Path, save: Save
 ) -> None:
     path.unlink()
