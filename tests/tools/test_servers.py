@@ -61,7 +61,7 @@ async def test_a_list_is_asked_for_again_when_its_time_to_live_ends(tmp_path: Pa
     clock = FakeClock()
     async with connected(tmp_path, raw_server("modern", "brief"), clock=clock) as bench:
         await bench.until("raw", "ready")
-        await asyncio.sleep(0.05)
+        await wait_for(lambda: clock.sleepers)
         await clock.advance(89)
         assert len(bench.lists) == 1
         await bench.lists_grow_to(2, clock)
@@ -176,11 +176,10 @@ async def test_without_an_answer_nobody_knows_what_happened(tmp_path: Path, tool
 
 
 async def test_a_late_answer_and_a_second_one_are_dropped(tmp_path: Path) -> None:
-    async with connected(tmp_path, raw_server(timeout=0.2)) as bench:
+    async with connected(tmp_path, raw_server(timeout=0.5)) as bench:
         await bench.until("raw", "ready")
         with pytest.raises(ToolOutcomeUnknown):
-            await bench.call("late", "0.4")
-        await asyncio.sleep(0.3)
+            await bench.call("late", "0.6")
         assert await bench.text("twice") == "first"
         assert await bench.text("echo", "x") == '{"text": "x"}'
 
