@@ -22,6 +22,7 @@ JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.p
 
 CAPABILITIES = "model-capabilities.json"
 PAGE = ("console-token*", "console-sessions", "console-links", "*console-address*")
+OAUTH = ("oauth-tokens", "oauth-consents")
 READS = "reads"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -60,7 +61,7 @@ def journals(home: Path) -> list[Path]:
 
 def daemon_files(home: Path) -> list[Path]:
     """Return the daemon's files and folders in its home."""
-    patterns = (*PAGE, f"{CAPABILITIES}*")
+    patterns = (*PAGE, *OAUTH, f"{CAPABILITIES}*")
     return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 
