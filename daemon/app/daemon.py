@@ -33,6 +33,7 @@ from daemon.app.discovery import (
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
+    ToolServices,
     clear_after_forgetting,
     make_answer_forms,
     make_claude,
@@ -44,6 +45,7 @@ from daemon.app.wiring import (
     make_slack_access,
     make_state,
     make_supervisor,
+    make_tool_services,
     make_turn_dependencies,
     models_by_role,
     record_start,
@@ -496,12 +498,14 @@ async def start_daemon(
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        services = await _make_services(stack, settings, clock, journal, texts, slack, here)
+        secret = replace(settings, console_token=credentials.token)
+        servers = make_tool_services(secret, clock, journal, folder)
+        services = await _make_services(stack, settings, clock, journal, texts, slack, servers, here)
         mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        secret = replace(settings, console_token=credentials.token)
+        await enter(servers.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
         worker = await _run_worker(stack, secret, world, grace, slack, clear)
         stack.push_async_callback(slack.stop)
@@ -537,6 +541,7 @@ async def _make_services(
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
+    servers: ToolServices,
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
@@ -565,6 +570,7 @@ async def _make_services(
         ),
         thinking=LiveCalls(),
         library=library,
+        servers=servers,
     )
     await _begin_look_up(stack, services)
     return services
