@@ -61,6 +61,7 @@ from daemon.console.access import (
     read_or_make_token,
     read_token,
 )
+from daemon.console.consent_callback import mount_consent_callback
 from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
 from daemon.console.routes import ConsoleSetup, ModelHealth, backend_as_json, mount_console, mount_overview
@@ -87,6 +88,7 @@ from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from daemon.tools.consent_answers import ConsentAnswers
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -673,6 +675,7 @@ async def _bind_application(
     )
     if credentials:
         mount_sessions(app, credentials)
+        mount_consent_callback(app, ConsentAnswers(settings.soul_home, clock.now).deliver)
     if rehearsal:
         try:
             await stack.enter_async_context(rehearsal.mounted(app))
