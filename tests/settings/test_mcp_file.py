@@ -356,6 +356,23 @@ def test_no_server_gets_a_key_of_the_daemon(tmp_path: Path, where: str, text: st
     assert "own-key" not in fault
 
 
+def test_a_key_of_the_daemon_that_is_not_set_is_refused_too(tmp_path: Path) -> None:
+    [fault] = read_one(tmp_path, {"command": "sh", "args": ["${ANTHROPIC_API_KEY}"]}).faults
+    assert "ANTHROPIC_API_KEY, a key of the daemon itself" in fault
+
+
+def test_a_program_is_looked_for_on_the_path_that_it_gets(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "own-tool"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    assert read_one(tmp_path, {"command": "own-tool"}).faults
+    found = read_one(tmp_path, {"command": "own-tool", "env": {"PATH": str(program.parent)}})
+    assert (found.faults, found.servers["it"].command) == ([], "own-tool")
+    assert read_one(tmp_path, {"command": "./bin/own-tool"}).servers["it"].command == str(program)
+    assert read_one(tmp_path, {"command": "./own-tool", "cwd": "bin"}).servers["it"].command == str(program)
+
+
 def test_secrets_of_all_servers_can_be_masked_and_are_in_no_representation(tmp_path: Path) -> None:
     content = {
         "mcpServers": {
