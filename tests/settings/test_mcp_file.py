@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
         ),
         ({"command": "sh\0"}, "`command` holds a NUL"),
         ({"command": "${EMPTY}"}, "`command` uses the variable `EMPTY`, which is not set"),
+        ({"command": "${A:-${B}}"}, "`command` holds a ${ that begins no variable"),
         ({"command": "${HOME"}, "`command` holds a ${ that begins no variable: write ${NAME}"),
         (
             {"command": "sh", "args": "x"},
@@ -281,6 +283,27 @@ def test_a_server_with_a_fault_is_left_out_and_the_others_work(
     else:
         assert fault.startswith(f"it: {said}")
         assert [*found.servers] == ["well"]
+
+
+def test_a_megabyte_of_anything_is_read_quickly(tmp_path: Path) -> None:
+    keys = ", ".join(f'"a{number}": 1' for number in range(60_000))
+    texts = json.dumps(["${A:-" * 1_900] * 95)
+    for value in (f'{{"a1": 1, {keys}}}', texts, f'["{"${A:-" * 190_000}"]', '"' + "." * 990_000 + '"'):
+        for key in ("args", "command", "soul", "env"):
+            content = f'{{"mcpServers": {{"it": {{"command": "sh", "{key}": {value}}}}}}}'
+            began = time.process_time()
+            assert read(tmp_path, content).faults
+            assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("key", ["args", "env", "headers", "soul", "x"])
+@pytest.mark.parametrize("depth", [100, 600, 900])
+def test_deep_nesting_is_a_fault_and_no_crash(tmp_path: Path, key: str, depth: int) -> None:
+    nested = "[" * depth + "]" * depth
+    for server in ('"command": "sh"', '"url": "https://x"'):
+        for value in (nested, f'{{"A": {nested}}}', nested.replace("[", '{"a":').replace(":}", ":1}")):
+            found = read(tmp_path, f'{{"mcpServers": {{"it": {{{server}, "{key}": {value}}}}}}}')
+            assert found.faults or found.remarks
 
 
 def test_every_fault_of_a_server_is_named(tmp_path: Path) -> None:
