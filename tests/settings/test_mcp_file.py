@@ -160,6 +160,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
         ({"type": "http", "command": "sh"}, "`type` asks for a `url`, and it has a `command`"),
         ({"url": "x.example/mcp"}, "`url` is not an http:// or https:// URL (it has 13 characters)"),
         ({"url": "https://me:pw@x"}, "`url` holds a user or a password, which nothing sends"),
+        ({"url": "https://x/a b"}, "`url` holds a blank or a line break: leave it out"),
         ({"url": 7}, "`url` is a number, and a text belongs there: put it into quotes"),
         (
             {"url": "https://x/${NOT_SET}"},
@@ -204,6 +205,9 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
         ),
         ({"command": "sh", "env": {"A=B": "x"}}, "`env`, entry 1, is no name of a variable"),
         ({"command": "sh", "cwd": "nowhere"}, "`cwd` names a folder that does not exist"),
+        ({"command": "sh", "cwd": "x" * 9_000}, "`cwd` names a folder that does not exist"),
+        ({"command": "x" * 9_000}, "`command` names a program that is not on PATH"),
+        ({"command": "./" + "x" * 9_000}, "`command` names a program that is not there, or may not be run"),
         ({"command": "sh", "cwd": "~nobody-here/x"}, "`cwd` begins with ~, and there is no such user"),
         ({"command": "sh", "trusted": True}, "`trusted` has no effect there: write it into `soul`"),
         ({"command": "sh", "soul": []}, "`soul` is a list, and an object {…} belongs there"),
