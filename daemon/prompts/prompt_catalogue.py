@@ -337,6 +337,8 @@ WORDING: dict[str, Placeholders] = {
     "prompts/sentences/limit": Placeholders({"bound", "owner"}),
     "prompts/sentences/limit_for_good": Placeholders({"bound"}),
     "prompts/sentences/approve": Placeholders({"action", "args", "owner"}),
+    "prompts/sentences/approve_tool": Placeholders({"approver", "tool", "server", "asker", "args"}, "args"),
+    "prompts/sentences/approve_again": PLAIN,
     "prompts/sentences/left_out": PLAIN,
     "prompts/sentences/escalated": Placeholders({"owner"}),
     "prompts/sentences/escalated_to_nobody": PLAIN,
