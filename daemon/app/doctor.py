@@ -670,7 +670,7 @@ async def all_findings(clock: Clock) -> AsyncIterator[Finding]:
 
 
 async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
-    code = find_owner_code(project_root(), owned=has_known_owner(settings))
+    code = find_owner_code(project_root(), owned=has_known_owner(settings), mcp_config=settings.mcp_config)
     wrong = [one for one in find_text_findings(project_root(), code) if not one.ok]
     for one in wrong or [well_finding("texts", "soul.md, the prompts and the playbooks can be used")]:
         yield one

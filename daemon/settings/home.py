@@ -108,10 +108,11 @@ def read_text_file(path: Path) -> str:
         raise ValueError("this user may not read it: give it the right to (chmod u+r)") from None
     except OSError as error:
         raise ValueError(f"it cannot be read ({error.strerror}): put it back") from error
-    return _decoded(data)
+    return decode_text(data)
 
 
-def _decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
+    """Decode an owner's text. Raises ValueError with fault and remedy, as the end of a sentence."""
     if len(data) > MOST_TEXT_BYTES:
         raise ValueError(f"it is longer than {MOST_TEXT_BYTES:,} bytes: shorten it")
     if b"\0" in data:
