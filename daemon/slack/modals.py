@@ -70,7 +70,7 @@ def make_modal(asked: str, channel: str, form: Form) -> dict[str, Any]:
         "callback_id": CALLBACK,
         "private_metadata": json.dumps({"asked": asked, "channel": channel}),
         "title": _plain(form.title, TITLE_MOST),
-        "submit": _plain(form.word("send"), TITLE_MOST),
+        "submit": _plain(form.word("opened" if form.link else "send"), TITLE_MOST),
         "close": _plain(form.word("cancel"), TITLE_MOST),
         "blocks": blocks,
     }
