@@ -142,8 +142,8 @@ def test_the_rules_of_verify_are_called_as_ever() -> None:
         (ReminderFired, "user name text ts bot files note chosen owner"),
         (
             ChooserTexts,
-            "head action alone arguments tools tool log nothing_yet question chose results quiet raised timed_out"
-            " wordless not_run unknown bad_arguments exclusive too_many twice stale stopped undone"
+            "head action alone arguments tools tool log nothing_yet question chose results quiet raised"
+            " timed_out wordless not_run unknown bad_arguments exclusive too_many twice stale stopped undone"
             " nudge unread",
         ),
     ],

@@ -464,13 +464,22 @@ class ActionStarted(Intent):
     closed_by = frozenset({"observation", "turn-ended"})
     args: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_tool_call(self) -> bool:
+        """True for a call of an MCP server's tool; `args` then names `arguments`, `for` and `digest`."""
+        return "." in self.name and self.args.keys() >= {"arguments", "for", "digest"}
+
     def line(self) -> str:
         return f"{self.name} {json.dumps(self.args, ensure_ascii=False)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionObserved(StepEvent):
-    """The result of an action. `details` of a tool call: links to resources, or the input that it needs."""
+    """The result of an action.
+
+    `details` of a tool call: `links` to resources, `input` that it needs, `document` with its long result,
+    `unknown` if nobody knows what came of it.
+    """
 
     kind = "observation"
     stays: ClassVar[tuple[str, ...]] = ("name",)

@@ -344,9 +344,13 @@ WORDING: dict[str, Placeholders] = {
     "prompts/sentences/limit": Placeholders({"bound", "owner"}),
     "prompts/sentences/limit_for_good": Placeholders({"bound"}),
     "prompts/sentences/approve": Placeholders({"action", "args", "owner"}),
+    "prompts/sentences/approve_tool": Placeholders({"approver", "tool", "server", "asker", "args"}, "args"),
+    "prompts/sentences/approve_again": PLAIN,
     "prompts/sentences/left_out": PLAIN,
     "prompts/sentences/escalated": Placeholders({"owner"}),
     "prompts/sentences/escalated_to_nobody": PLAIN,
+    "prompts/sentences/long_result": Placeholders({"name", "characters"}, "name"),
+    "prompts/sentences/outcome_unknown": Placeholders({"tool"}, "tool"),
 }
 
 

@@ -440,12 +440,17 @@ class Turn:
         return await self.ctx.step(name, asks, within, kind, patient=False)
 
     async def effect(
-        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]], *, repeatable: bool
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        do: Callable[[], Awaitable[str | ActionObserved]],
+        *,
+        repeatable: bool,
     ) -> Entry[ActionObserved]:
         """Do something in the world, once; the entry has its result, or says that nobody knows it."""
 
         async def observed() -> ActionObserved:
-            return ActionObserved(name=name, text=await do())
+            return _as_observed(name, await do())
 
         unknown = ActionObserved(name=name, text=UNKNOWN_OUTCOME)
         return await self.ctx.effect(
@@ -453,12 +458,12 @@ class Turn:
         )
 
     async def effect_soon(
-        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]]
+        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str | ActionObserved]]
     ) -> ActionObserved:
         """Do something that may be done again, without waiting until it is recorded."""
 
         async def observed() -> ActionObserved:
-            return ActionObserved(name=name, text=await do())
+            return _as_observed(name, await do())
 
         return await self.ctx.effect_soon(ActionStarted(name=name, args=args), observed)
 
@@ -647,6 +652,12 @@ class Turn:
 
 Process = Callable[[Turn], Awaitable["WorkingMemory | Transition"]]
 """A mental process: one mode of behaviour."""
+
+
+def _as_observed(name: str, result: str | ActionObserved) -> ActionObserved:
+    if isinstance(result, str):
+        return ActionObserved(name=name, text=result)
+    return result
 
 
 def _is_to_soul(entry: Entry[PersonMessage]) -> bool:

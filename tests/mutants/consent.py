@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from daemon.actions.action import _agree, _safe, bind_action
+from daemon.actions.action import _agree, bind_action
+from daemon.actions.approvals import _safe, hear_what_came
 from daemon.engine.event import fingerprint
 from daemon.process import Question
 from daemon.turn.input_policy import _select_answer, may_answer
@@ -52,8 +53,8 @@ CONSENT = (
     ),
     Mutant(
         "what was said meanwhile is heard before an approved deed",
-        _agree,
-        condition(5).part(1).dropped(),
+        hear_what_came,
+        condition(2).part(1).dropped(),
         test_what_is_said_meanwhile_is_heard_first,
     ),
     Mutant(
