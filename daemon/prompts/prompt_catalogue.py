@@ -349,7 +349,7 @@ WORDING: dict[str, Placeholders] = {
     "prompts/sentences/left_out": PLAIN,
     "prompts/sentences/escalated": Placeholders({"owner"}),
     "prompts/sentences/escalated_to_nobody": PLAIN,
-    "prompts/sentences/long_result": Placeholders({"name", "characters"}, "name"),
+    "prompts/sentences/long_result": Placeholders({"document", "characters"}, "document"),
     "prompts/sentences/outcome_unknown": Placeholders({"tool"}, "tool"),
 }
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import BaseModel
 
 from daemon.actions.action import ActionContext, ActionDefinition, Outcome
 from daemon.tools.tool_calls import ToolCall, ToolMeans
+from daemon.tools.tool_catalogue import OfferedTool
 from daemon.tools.tool_schemas import arguments_class
-
-if TYPE_CHECKING:
-    from daemon.tools.tool_catalogue import OfferedTool
 
 
 def make_tool_action(tool: OfferedTool, means: ToolMeans) -> ActionDefinition:
@@ -23,7 +19,7 @@ def make_tool_action(tool: OfferedTool, means: ToolMeans) -> ActionDefinition:
         return await call.result()
 
     return ActionDefinition(
-        name=tool.tool.name,
+        name=tool.name,
         description=tool.tool.description,
         perform=perform,
         args=arguments_class(tool.tool.input_schema),

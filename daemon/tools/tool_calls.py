@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from daemon.actions.action import ActionContext
 from daemon.engine.event import Entry, in_seq_order, of_kind, part_key, storable_text
@@ -20,6 +20,7 @@ from daemon.mind.asking import ask_owner_to_continue
 from daemon.prompts.chooser import fence_result
 from daemon.prompts.elements import truncate
 from daemon.settings.limits import CONTINUE
+from daemon.tools.tool_approvals import askers_of
 from daemon.tools.tool_call import (
     AskNow,
     InputNeeded,
@@ -30,13 +31,11 @@ from daemon.tools.tool_call import (
     ToolResult,
     ToolServers,
 )
+from daemon.tools.tool_catalogue import OfferedTool
 from daemon.turn.input_policy import DELIBERATION_PROCESS
 from daemon.turn.kept_results import DOCUMENT, HEAD, LONGEST_RESULT, TAIL, result_document
 from daemon.turn.speech import say
 from daemon.turn.turn import UNKNOWN_OUTCOME, Turn
-
-if TYPE_CHECKING:
-    from daemon.tools.tool_catalogue import OfferedTool
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +67,10 @@ class ObtainApproval(Protocol):
     ) -> None: ...
 
 
-AnswerInput = Callable[[ActionContext, "OfferedTool", InputNeeded, str], Awaitable[Mapping[str, Any] | None]]
+AnswerInput = Callable[[ActionContext, OfferedTool, InputNeeded, str], Awaitable[Mapping[str, Any] | None]]
 """Function that asks people for the input of a call, in steps of the given name; None if they decline."""
 
-AskDuringCall = Callable[[ActionContext, "OfferedTool"], AskNow]
+AskDuringCall = Callable[[ActionContext, OfferedTool], AskNow]
 """Function that returns the one by which a server of the older era asks people during an open call."""
 
 
@@ -107,7 +106,7 @@ class ToolCall:
 
     @property
     def name(self) -> str:
-        return self.tool.tool.name
+        return self.tool.name
 
     async def result(self) -> str:
         """Make the call and return its result as text for the model. Raises ActionRefused without a call."""
@@ -116,7 +115,6 @@ class ToolCall:
             await self._check_limit()
             doubted = has_unknown_outcome(self.turn, self.name)
             await self.means.approve(self.run, self.tool, self.arguments, may_be_done=doubted)
-            await self._check_offered()
             observed = await self._observe(again=doubted)
         observed = await self._with_input(observed, again=doubted)
         if is_unknown(observed):
@@ -168,7 +166,7 @@ class ToolCall:
         """Call the tool as one step: intent, call, observation."""
         given: dict[str, Any] = {
             "arguments": dict(self.arguments),
-            "for": list(self.turn.people),
+            "for": list(askers_of(self.turn)),
             "digest": self.tool.tool.digest,
         }
         if responses is not None:
@@ -255,7 +253,7 @@ class ToolCall:
 
     def _head_and_tail(self, name: str, text: str) -> str:
         left_out = f"{len(text) - HEAD - TAIL:,}"
-        note = self.run.prompt("prompts/sentences/long_result", name=name, characters=left_out)
+        note = self.run.prompt("prompts/sentences/long_result", document=name, characters=left_out)
         return f"{text[:HEAD]}\n{note}\n{text[-TAIL:]}"
 
     def _failed(self, meaning: str, why: str) -> ActionObserved:
@@ -298,7 +296,6 @@ class ToolCall:
     async def _begin_anew(self) -> ActionObserved:
         """Begin the call again, with a fresh approval, as the server forgot what it had asked."""
         await self.means.approve(self.run, self.tool, self.arguments)
-        await self._check_offered()
         return await self._observe()
 
     # After the call

@@ -244,7 +244,7 @@ class _CarriedSchema:
         return {**kept, "anyOf": parts}
 
     def _of_types(self, kept: Schema, within: tuple[object, ...]) -> Schema:
-        about = {name: kept.pop(name) for name in ("description", "default") if name in kept}
+        about: Schema = {name: kept.pop(name) for name in ("description", "default") if name in kept}
         names = kept.pop("type")
         parts = list[Schema]()
         for name in names:
