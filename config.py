@@ -109,7 +109,7 @@ CAPACITY_HINT = "Write high, medium, low or none."
 PROCESS_HINT = (
     "Write name=program argument {slot}, with ; between entries; a program is a full path, or on PATH."
 )
-LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
+LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m tools=30; usd=none removes a bound."
 
 MODELS = {
     "speak": "claude_model",

@@ -12,8 +12,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from daemon.actions.action import ActionDefinition
+from daemon.actions.tool_offer import ToolOffer, ToolSource, matching_tools
 from daemon.answers.choice import DONE
 from daemon.prompts.prompt_catalogue import Playbook
+from daemon.turn.turn import Turn
 
 ALIASES: Mapping[str, Sequence[str]] = {
     "shell": ("process.start",),
@@ -203,10 +205,11 @@ offered them. What has a question mark may be left out.
 
 
 class ActionRegistry:
-    """Actions and commands, in the order in which they were given."""
+    """Actions and commands, in the order in which they were given, and the tools of MCP servers."""
 
-    def __init__(self, definitions: Sequence[ActionDefinition]) -> None:
+    def __init__(self, definitions: Sequence[ActionDefinition], tools: ToolSource | None = None) -> None:
         """Raises ValueError for names that differ only in case, and for a name that means DONE."""
+        self.tools = tools
         names = Counter(one.name.casefold() for one in definitions)
         names[DONE.casefold()] += 1
         taken = [one.name for one in definitions if names[one.name.casefold()] > 1]
@@ -231,9 +234,17 @@ class ActionRegistry:
         names += [one.name for one in self.named.values() if playbook.name in one.playbooks]
         return [self.named[name] for name in dict.fromkeys(names) if name in self.named]
 
-    def callable_in_open_thought(self, playbook: Playbook) -> Sequence[ActionDefinition]:
+    async def offered_in(self, turn: Turn, playbook: Playbook) -> Sequence[ActionDefinition]:
+        """Return the playbook's actions, then the tools that it names and that this turn may use."""
+        fixed = self.offered_by(playbook)
+        if self.tools is None or not playbook.tools:
+            return fixed
+        tools = matching_tools(await self.tools.tools_of(turn), playbook.tools)
+        return [*fixed, *ToolOffer(turn, tools).definitions()]
+
+    async def callable_in_open_thought(self, turn: Turn, playbook: Playbook) -> Sequence[ActionDefinition]:
         """Return those of the playbook's actions that open thought can use."""
-        return [one for one in self.offered_by(playbook) if one.in_the_open and not one.terminal]
+        return [one for one in await self.offered_in(turn, playbook) if one.in_the_open and not one.terminal]
 
     def as_markdown(self) -> str:
         """Return a Markdown page with the actions, sorted by name, then the commands."""

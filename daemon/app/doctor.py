@@ -49,10 +49,11 @@ from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
 from daemon.engine.journal.journal_file import RESTORE, lock_holder
 from daemon.engine.journal.reader import open_reader
-from daemon.inner_life.programs.supervisor import find_bwrap, program_path
+from daemon.inner_life.programs.supervisor import program_path
 from daemon.kinds import SOUL_KINDS
 from daemon.memory import Memory, working_memory
 from daemon.model import ACCOUNT, AccountFault, ModelReply, Role, account_advice, settings_naming_model
+from daemon.sandbox.bubblewrap import find_bwrap
 from daemon.sandbox.environment import SandboxError
 from daemon.sandbox.session import Kind, SandboxFactory, describe_confinement
 from daemon.settings.home import (

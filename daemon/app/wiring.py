@@ -54,10 +54,12 @@ from daemon.settings.limits import InnerLimits
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
+from daemon.tools.offered_tools import OfferedTools
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
     DELIBERATION_PROCESS,
+    ERRANDS_PROCESS,
     EXPERT_PROCESS,
     INITIAL_PROCESS,
     SELF_CALL_TEXT,
@@ -215,7 +217,7 @@ def _headers(settings: Settings) -> dict[str, str]:
 class DaemonServices:
     """Services that all parts of a daemon share.
 
-    `url`: its address. `thinking`: thoughts not yet recorded, for the page.
+    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `tools`: those of MCP servers.
     """
 
     settings: Settings
@@ -231,6 +233,7 @@ class DaemonServices:
     reach: ModelAvailability
     thinking: LiveCalls
     library: FolderLibrary | None
+    tools: OfferedTools | None = None
 
 
 def with_playbooks(
@@ -364,10 +367,10 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
     life = None
-    registry = make_registry(given, own)
+    registry = make_registry(given, own, tools=services.tools)
     if settings.inner:
         means = make_command_dependencies(services, settings.inner, library)
-        registry = make_registry(given, own, inner=make_commands(means))
+        registry = make_registry(given, own, make_commands(means), services.tools)
         life = make_inner_life(means, registry, journal, slack.neighbours)
     processes = bind_processes(
         PROCESSES,
@@ -379,12 +382,16 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
             life=life,
         ),
     )
-    if not settings.ism_enabled:
-        return processes
     player = PlaybookPlayer(registry=registry, loops=settings.ism_max_loops)
-    return with_playbooks(
-        processes, player, services.texts.playbooks, expert=bool(settings.claude_model_expert)
-    )
+    expert = settings.ism_enabled and bool(settings.claude_model_expert)
+    return with_playbooks(processes, player, _played(services), expert=expert)
+
+
+def _played(services: DaemonServices) -> Sequence[str]:
+    """Return the playbooks that are run: without the ISM only the errands, which take an owner's tools."""
+    if services.settings.ism_enabled:
+        return services.texts.playbooks
+    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS and services.tools]
 
 
 def _action_dependencies(services: DaemonServices) -> ActionDependencies:
@@ -439,11 +446,9 @@ def make_turn_dependencies(
     notes = ProcessDependencies(
         notes=_make_person_notes(services, people), local=settings.slack == "rehearsed"
     )
-    playbooks, own_actions = list[str](), list[OwnAction]()
+    playbooks = [name for name in _played(services) if name != EXPERT_PROCESS]
+    own_actions = _shown_own_actions(services, own) if settings.ism_enabled else []
     actions = make_registry(_action_dependencies(services), own).named
-    if settings.ism_enabled:
-        own_actions = _shown_own_actions(services, own)
-        playbooks = [name for name in services.texts.playbooks if name != EXPERT_PROCESS]
     return TurnDependencies(
         journal=journal,
         llm=services.claude,
@@ -462,6 +467,7 @@ def make_turn_dependencies(
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
         own_actions=own_actions,
         actions=frozenset(actions),
+        servers_at=services.tools.servers_at if services.tools else _no_servers,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,
@@ -470,6 +476,10 @@ def make_turn_dependencies(
         queue=services.queue,
         fits=Notes(journal).fits,
     )
+
+
+def _no_servers(_seq: int) -> Sequence[str]:
+    return ()
 
 
 def _make_limit_checker(services: DaemonServices) -> LimitChecker:

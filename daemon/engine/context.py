@@ -296,6 +296,10 @@ class StepContext:
         self.current_key = self.execution.reached = key
         return key
 
+    def uses_of(self, name: str) -> int:
+        """Return the number of keys of this name that this context has taken."""
+        return self._uses[name]
+
     def read_back(self, key: str, asked: str = "") -> Entry[Any] | None:
         """Read back the entry of this key; None if there is none. Raises ReplayMismatch if its fingerprint is
         not `asked`.

@@ -95,6 +95,7 @@ from daemon.kinds.tool_kinds import (
     StandingApproval,
     StandingApprovalEnded,
     ToolAccepted,
+    ToolNotCalled,
     ToolsListed,
 )
 from daemon.kinds.upkeep_kinds import (
@@ -198,5 +199,6 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ToolAccepted,
     StandingApproval,
     StandingApprovalEnded,
+    ToolNotCalled,
     *FORGETTING,
 )

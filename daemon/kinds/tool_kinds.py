@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from daemon.engine.event import Event
+from daemon.engine.event import Event, StepEvent
 
 TOOLS = "tools"
 """The thread of everything about tools that belongs to no conversation."""
@@ -92,3 +92,20 @@ class StandingApprovalEnded(Event):
 
     def line(self) -> str:
         return self.why
+
+
+ToolRefusal = Literal["away", "changed", "gone", "not linked"]
+"""Reason for which a chosen tool is not called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolNotCalled(StepEvent):
+    """A chosen tool that was not called, as of then: its server is away, its definition was changed or taken
+    back, or the resource was never linked. `text` is for the model.
+    """
+
+    kind = "tool-not-called"
+    stays: ClassVar[tuple[str, ...]] = ("tool", "code")
+    tool: str
+    code: ToolRefusal
+    text: str = ""

@@ -23,6 +23,12 @@ JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.p
 CAPABILITIES = "model-capabilities.json"
 PAGE = ("console-token*", "console-sessions", "console-links", "*console-address*")
 READS = "reads"
+TOOLS = "tools"
+"""Folder of logs, records and credentials of tool servers."""
+
+PROGRAMS = ("processes", "rehearsal-processes")
+"""Folders of the inner life's programs."""
+
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -60,7 +66,7 @@ def journals(home: Path) -> list[Path]:
 
 def daemon_files(home: Path) -> list[Path]:
     """Return the daemon's files and folders in its home."""
-    patterns = (*PAGE, f"{CAPABILITIES}*")
+    patterns = (*PAGE, f"{CAPABILITIES}*", TOOLS)
     return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 

@@ -20,7 +20,7 @@ from daemon.settings.home import decode_text
 from daemon.settings.mcp_rules import ConfigObject
 from daemon.settings.mcp_server_keys import ServerReader
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
-from daemon.settings.mcp_variables import VARIABLE, Variables, shown_name
+from daemon.settings.mcp_variables import VARIABLE, ServerVariables, shown_name
 
 MCP_FILE = "mcp.json"
 
@@ -173,7 +173,7 @@ class _FileReader:
         return ToolServersFile(servers=servers, remarks=remarks, faults=faults)
 
     def _reader(self, name: str) -> ServerReader:
-        variables = Variables(self._values, self._own)
+        variables = ServerVariables(self._values, self._own)
         return ServerReader(name, variables, self._values.get("PATH", os.defpath), self._folder)
 
 

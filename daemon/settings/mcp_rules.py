@@ -10,7 +10,8 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, cast, get_args
+from types import NoneType
+from typing import Any, cast
 
 from daemon.settings.mcp_servers import APPROVE_WRITES, DIRECT_MESSAGES, ApprovalRule
 from daemon.settings.mcp_variables import shown_name
@@ -27,7 +28,7 @@ SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 1, UNITS["d"]
 
 APPROVER = re.compile("owner|asker|S[A-Z0-9]{5,}")
 CHANNEL = re.compile(r"[^\s#@<>,:A-Z]{1,80}|[CDG][A-Z0-9]{5,}")
-RULES: Sequence[ApprovalRule] = get_args(ApprovalRule)
+RULES: Sequence[ApprovalRule] = ("writes", "always", "never")
 
 KINDS: Mapping[type, str] = {
     dict: "an object",
@@ -36,7 +37,7 @@ KINDS: Mapping[type, str] = {
     bool: "true or false",
     int: "a number",
     float: "a number",
-    type(None): "null",
+    NoneType: "null",
 }
 
 
@@ -103,27 +104,27 @@ def read_object(value: object) -> ConfigObject:
     return value
 
 
-def list_reader(read: Callable[[object], str], example: str) -> Callable[[object], tuple[str, ...]]:
-    """Return a reader of lists; a fault of an item names its place."""
-
-    def read_list(value: object) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            raise ValueError(f"is {KINDS[_kind(value)]}, and a list belongs there: write it like {example}")
-        if len(value) > MOST_ITEMS:
-            raise ValueError(f"has more than {MOST_ITEMS} items: take some away")
-        found = []
-        for place, item in enumerate(value, 1):
-            try:
-                found.append(read(item))
-            except ValueError as error:
-                raise ValueError(f"has an item that {error} (number {place} of {len(value)})") from None
-        return tuple(found)
-
-    return read_list
+def read_list(value: object, read: Callable[[object], str], example: str) -> tuple[str, ...]:
+    """Read a list; a fault of an item names its place."""
+    if not isinstance(value, list):
+        raise ValueError(f"is {KINDS[_kind(value)]}, and a list belongs there: write it like {example}")
+    if len(value) > MOST_ITEMS:
+        raise ValueError(f"has more than {MOST_ITEMS} items: take some away")
+    found = []
+    for place, item in enumerate(value, 1):
+        try:
+            found.append(read(item))
+        except ValueError as error:
+            raise ValueError(f"has an item that {error} (number {place} of {len(value)})") from None
+    return tuple(found)
 
 
-read_arguments = list_reader(read_any_text, '["--flag", "value"]')
-read_globs = list_reader(read_text, '["get_*"]')
+def read_arguments(value: object) -> tuple[str, ...]:
+    return read_list(value, read_any_text, '["--flag", "value"]')
+
+
+def read_globs(value: object) -> tuple[str, ...]:
+    return read_list(value, read_text, '["get_*"]')
 
 
 def read_timeout(value: object) -> float:
@@ -175,7 +176,7 @@ def _rule(value: object) -> ApprovalRule:
 
 
 def read_approvers(value: object) -> tuple[str, ...]:
-    found = list_reader(_approver, '["owner", "asker"]')(value)
+    found = read_list(value, _approver, '["owner", "asker"]')
     if not found:
         raise ValueError("is empty, so that nobody could approve: leave it out, or name some")
     return tuple(dict.fromkeys(found))
@@ -189,7 +190,7 @@ def _approver(value: object) -> str:
 
 
 def read_channels(value: object) -> tuple[str, ...]:
-    found = list_reader(_channel, '["support", "C0123456789", "dm"]')(value)
+    found = read_list(value, _channel, '["support", "C0123456789", "dm"]')
     if not found:
         raise ValueError("is empty: leave it out for all channels, or name some")
     return tuple(dict.fromkeys(found))

@@ -25,7 +25,7 @@ from daemon.settings.mcp_rules import (
     suggestion,
 )
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.settings.mcp_variables import UNFILLED, Variables, is_shown, shown_name
+from daemon.settings.mcp_variables import UNFILLED, ServerVariables, is_shown, shown_name
 from daemon.settings.parse import SECRETS, UNSENDABLE, read_url
 
 HTTP_TYPES = ("http", "streamable-http", "streamableHttp")
@@ -66,7 +66,7 @@ class ServerReader:
     Relative paths start at `folder`.
     """
 
-    def __init__(self, name: str, variables: Variables, path: str, folder: Path) -> None:
+    def __init__(self, name: str, variables: ServerVariables, path: str, folder: Path) -> None:
         self.faults: list[str] = []
         self.remarks: list[str] = []
         self.is_disabled = False

@@ -1,4 +1,4 @@
-"""Variables in the texts of mcp.json: `${NAME}` and `${NAME:-default}`, filled from the environment.
+"""ServerVariables in the texts of mcp.json: `${NAME}` and `${NAME:-default}`, filled from the environment.
 
 A variable that holds a key of the daemon itself is refused: no server gets one. No error shows a value.
 """
@@ -17,7 +17,7 @@ VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 UNFILLED = "${"
 
 NO_SECRETS = frozenset({"HOME", "LANG", "PATH", "PWD", "TMPDIR", "USER"})
-"""Variables that each server gets or may know; masked, they would garble paths in error texts."""
+"""ServerVariables that each server gets or may know; masked, they would garble paths in error texts."""
 
 LEAST_OWN_KEY = 8
 """Fewest characters of a key that is looked for in texts."""
@@ -38,8 +38,8 @@ def shown_name(name: str) -> str:
     return f"a name of {len(name)} characters"
 
 
-class Variables:
-    """Variables for the texts of one server; `used` are the values that were filled in and may be secret.
+class ServerVariables:
+    """ServerVariables for the texts of one server; `used` are the values that were filled in and may be secret.
 
     `own` are the names of variables that hold keys of the daemon itself.
     """

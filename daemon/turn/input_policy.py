@@ -69,6 +69,10 @@ EXPERT_PROCESS = "expert"
 """Playbook with its own model; only Escalate leads to it."""
 
 
+ERRANDS_PROCESS = "errands"
+"""Playbook that offers all tools; it is there only where servers have some."""
+
+
 SELF_CALL_TEXT = "prompts/open/asked"
 """Name of the text that says when to switch to open thought."""
 
