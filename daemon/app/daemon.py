@@ -30,6 +30,7 @@ from daemon.app.discovery import (
     prompt_catalogue,
     with_samples,
 )
+from daemon.app.soul_clients import OwnerStatus, mount_soul_server
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
@@ -56,7 +57,6 @@ from daemon.console.access import (
     install_guard,
     mount_sessions,
     read_or_make_token,
-    read_token,
 )
 from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
@@ -80,10 +80,12 @@ from daemon.prompts.elements import soul_name_in
 from daemon.prompts.prompt_catalogue import SOUL_TEXT, Playbook
 from daemon.settings.home import project_root, restrict_permissions, version, write_private
 from daemon.settings.parse import ConfigError
+from daemon.settings.token_file import read_token
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -232,7 +234,7 @@ MOST_NAMED_FAULTS = 5
 """Most faulty files of the owner that are named."""
 
 
-def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> None:
+def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> StatusView:
     view = StatusView(services, own_files)
     console = ConsoleSetup(
         journal=services.journal,
@@ -247,6 +249,7 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
     mount_console(app, console)
     mount_overview(app, view.overview)
     view.metrics().mount(app)
+    return view
 
 
 class StatusView:
@@ -367,6 +370,11 @@ class StatusView:
     def _part_of_hearing(self, name: str) -> float | None:
         part: float | None = self._hearing_state()[name]
         return part
+
+    def for_owner(self) -> OwnerStatus:
+        return OwnerStatus(
+            overview=self.overview, inner=self.inside, health=lambda: {**self.health(), **self.details()}
+        )
 
     def _faults(self) -> Sequence[str]:
         reported = [self._models.report_as_json(one)["sentence"] for one in self._models.reports]
@@ -495,15 +503,16 @@ async def start_daemon(
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
         services = await _make_services(stack, settings, clock, journal, texts, slack, here)
-        mount_status(app, services, files)
+        view, clients = mount_status(app, services, files), mount_soul_server(settings, app, folder)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        secret = replace(settings, console_token=credentials.token)
+        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
         clear = clear_after_forgetting(settings, rehearsal, here)
         worker = await _run_worker(stack, secret, world, grace, slack, clear)
         stack.push_async_callback(slack.stop)
         await slack.connect()
+        await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
         name = soul_name_in(texts.current_text(SOUL_TEXT))
         yield RunningDaemon(name=name, url=here, credentials=credentials, services=services, worker=worker)
 
@@ -563,6 +572,7 @@ async def _make_services(
         ),
         thinking=LiveCalls(),
         library=library,
+        served=ServedSpeaker(ServedTimes(journal, clock.now)),
     )
     await _begin_look_up(stack, services)
     return services

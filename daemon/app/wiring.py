@@ -38,7 +38,7 @@ from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervis
 from daemon.inner_life.recipients import PersonRecords, RecipientDirectory
 from daemon.inner_life.records import RECORDS, InnerRecords
 from daemon.inner_life.tick_log import DeliveryLog, InnerLifeState, ProgramLog, TickLog
-from daemon.kinds import INNER, InnerLifeStarted
+from daemon.kinds import INNER, SERVED_CALLER, InnerLifeStarted
 from daemon.knowledge.forgetting import Clear, ForgottenContent
 from daemon.knowledge.library import FolderLibrary
 from daemon.knowledge.person_notes import PersonModels, PersonNotes
@@ -55,6 +55,7 @@ from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
 from daemon.tools.offered_tools import OfferedTools
+from daemon.tools.served_speaker import RoutedSpeaker, ServedSpeaker
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
@@ -234,6 +235,7 @@ class DaemonServices:
     thinking: LiveCalls
     library: FolderLibrary | None
     tools: OfferedTools | None = None
+    served: ServedSpeaker
 
 
 def with_playbooks(
@@ -452,7 +454,7 @@ def make_turn_dependencies(
     return TurnDependencies(
         journal=journal,
         llm=services.claude,
-        speaker=slack.speaker,
+        speaker=RoutedSpeaker(slack.speaker, services.served, journal),
         clock=services.clock,
         budget=services.budget,
         gauge=_make_limit_checker(services),
@@ -492,4 +494,5 @@ def _make_limit_checker(services: DaemonServices) -> LimitChecker:
         thread=settings.limit_thread,
         person=settings.limit_person,
         inner=settings.inner.usd if settings.inner else 0.0,
+        single={SERVED_CALLER: replace(settings.limit_person, usd=settings.mcp_daily_usd)},
     )

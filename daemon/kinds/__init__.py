@@ -7,6 +7,8 @@ from daemon.kinds.conversation_kinds import (
     ANSWERED,
     OWN_WORDS,
     REMINDER,
+    SERVED_CALLER,
+    SERVED_PLACE,
     TOO_LATE,
     ActionObserved,
     ActionStarted,
@@ -92,6 +94,9 @@ from daemon.kinds.thought_kinds import (
 from daemon.kinds.tool_kinds import (
     TOOLS,
     RecordedTool,
+    ServedCallBegan,
+    ServedCallEnded,
+    ServedOutcome,
     StandingApproval,
     StandingApprovalEnded,
     ToolAccepted,
@@ -200,5 +205,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     StandingApproval,
     StandingApprovalEnded,
     ToolNotCalled,
+    ServedCallBegan,
+    ServedCallEnded,
     *FORGETTING,
 )

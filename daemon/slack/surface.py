@@ -530,6 +530,11 @@ class SlackSurface:
     def owner_advice(self) -> Sequence[str]:
         return [*self._scopes.owner_advice, *self.hearing.other.owner_advice, *self._left_out.owner_advice]
 
+    @property
+    def team(self) -> str:
+        """The workspace's id; empty before the context is entered."""
+        return self._workspace.me.team if self.name else ""
+
     async def name_of(self, id: str) -> str:
         """Return the name of an id, or "" if Slack is late."""
         if not self.name:
