@@ -25,8 +25,8 @@ from daemon.settings.mcp_rules import (
     suggestion,
 )
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.settings.mcp_variables import UNFILLED, ServerVariables, is_shown, shown_name
-from daemon.settings.parse import SECRETS, UNSENDABLE, read_url
+from daemon.settings.mcp_variables import ServerVariables, is_shown, shown_name
+from daemon.settings.parse import UNSENDABLE, read_url
 
 HTTP_TYPES = ("http", "streamable-http", "streamableHttp")
 """Words for streamable HTTP; the longer ones are those of other clients."""
@@ -174,6 +174,8 @@ class ServerReader:
         for place, (name, text) in enumerate(pairs.items(), 1):
             with self._faults_of(_place(key, name, place)):
                 one, filled = read(read_any_text(name), read_any_text(self._variables.fill_all(text)))
+                if key == "headers" and one.casefold() in map(str.casefold, found):
+                    raise ValueError("is there twice, in capitals and small letters: take one of them away")
                 found[one] = filled
         return found
 
@@ -246,11 +248,11 @@ def _foreign_remark(key: str) -> str:
 
 
 def _shown_program(value: object) -> str:
-    """Return the program as written, if it holds no variable and cannot be a secret."""
+    """Return the program as written, if it does not look like a misplaced secret."""
     text = str(value).strip()
-    if UNFILLED in text or text.startswith(SECRETS) or not re.fullmatch(r"[\w./~+-]{1,80}", text, re.ASCII):
-        return ""
-    return f" ({text})"
+    if all(map(is_shown, filter(None, text.removeprefix("~").split("/")))):
+        return f" ({text})"
+    return ""
 
 
 def _expanded(text: str, folder: Path) -> Path:
