@@ -83,10 +83,10 @@ from daemon.settings.home import project_root, restrict_permissions, version, wr
 from daemon.settings.parse import ConfigError
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
-from daemon.tools.tool_call import ToolServers
-from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from daemon.tools.tool_call import ToolServers
+from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix

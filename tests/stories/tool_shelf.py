@@ -12,8 +12,8 @@ from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.tool_call import AskNow, InputNeeded, ServerState, ToolRequest, ToolResult, ToolServers
 from daemon.tools.tool_catalogue import ToolCatalogue
 from rehearsal.people import ALICE
-from tests.stories.choosing import answers, choice, turning
 from tests.source import ROOT
+from tests.stories.choosing import answers, choice, turning
 from tests.stories.stage import Stage, reply
 
 OWNED: Mapping[str, Any] = {"owner_user_ids": frozenset({ALICE.id})}
