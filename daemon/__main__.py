@@ -235,11 +235,12 @@ def _check(asked: argparse.Namespace) -> int:
         from daemon.app.check import check_texts, find_owner_code, has_known_owner
 
     folder = asked.folder or project_root()
-    has_owner, sandbox = True, ""
+    has_owner, sandbox, servers = True, "", None
     with suppress(ConfigError):  # the doctor reports this error
         settings = load()
-        has_owner, sandbox = has_known_owner(settings), settings.rlm_sandbox
-    return check_texts(folder, find_owner_code(folder, owned=has_owner, sandbox=sandbox))
+        has_owner, sandbox, servers = has_known_owner(settings), settings.rlm_sandbox, settings.mcp_config
+    code = find_owner_code(folder, owned=has_owner, sandbox=sandbox, mcp_config=servers)
+    return check_texts(folder, code)
 
 
 def _actions(_: argparse.Namespace) -> int:

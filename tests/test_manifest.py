@@ -35,6 +35,7 @@ SCOPES: dict[str, set[str]] = {
     "files_info": {"files:read"},
     "users_conversations": READ,
     "users_info": {"users:read"},
+    "views_open": set(),
 }
 """Bot scopes by method, from docs.slack.dev/reference/methods."""
 SUBSCRIPTIONS: dict[str, dict[str, str]] = {

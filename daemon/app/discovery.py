@@ -5,6 +5,7 @@ An owner's file runs with the daemon's rights. Names with a leading `_` are help
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 import pkgutil
@@ -56,6 +57,7 @@ from daemon.prompts.prompt_catalogue import (
 from daemon.reading.read_deeply import read_deeply
 from daemon.settings.home import LOAD_ERRORS, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import DEFAULT_INNER_LIMITS, AllowedProgram, InnerLimits
+from daemon.tools.connection import Connect
 
 P = TypeVar("P")
 
@@ -413,3 +415,10 @@ def with_samples(own: OwnerActions, folder: Path) -> OwnerActions:
 def _in(file: Path) -> Sequence[ActionFunction]:
     names = runpy.run_path(str(file), run_name=f"{ACTIONS}{file.stem}")
     return [one for one in names.values() if isinstance(one, ActionFunction)]
+
+
+async def load_connections() -> Connect:
+    """Return the function that opens connections to tool servers; the import of the SDK takes seconds."""
+    module = await asyncio.to_thread(import_module, "daemon.tools.mcp_connection")
+    connect: Connect = module.open_connection
+    return connect

@@ -49,10 +49,11 @@ from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
 from daemon.engine.journal.journal_file import RESTORE, lock_holder
 from daemon.engine.journal.reader import open_reader
-from daemon.inner_life.programs.supervisor import find_bwrap, program_path
+from daemon.inner_life.programs.supervisor import program_path
 from daemon.kinds import SOUL_KINDS
 from daemon.memory import Memory, working_memory
 from daemon.model import ACCOUNT, AccountFault, ModelReply, Role, account_advice, settings_naming_model
+from daemon.sandbox.bubblewrap import find_bwrap
 from daemon.sandbox.environment import SandboxError
 from daemon.sandbox.session import Kind, SandboxFactory, describe_confinement
 from daemon.settings.home import (
@@ -670,7 +671,7 @@ async def all_findings(clock: Clock) -> AsyncIterator[Finding]:
 
 
 async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
-    code = find_owner_code(project_root(), owned=has_known_owner(settings))
+    code = find_owner_code(project_root(), owned=has_known_owner(settings), mcp_config=settings.mcp_config)
     wrong = [one for one in find_text_findings(project_root(), code) if not one.ok]
     for one in wrong or [well_finding("texts", "soul.md, the prompts and the playbooks can be used")]:
         yield one

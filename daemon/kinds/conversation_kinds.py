@@ -172,13 +172,14 @@ class StopRequest(PersonMessage, Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonPress(PersonMessage, Input):
-    """A press of a button; `text` is its label."""
+    """A press of a button; `text` is its label. `fields` are the values of a form, if one was sent."""
 
     kind = "answer"
     stays: ClassVar[tuple[str, ...]] = ("answers",)
     rank = InputRank.ANSWER
     answers: str
     value: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +225,7 @@ class BranchAnswer(Input):
     value: str
     by: str
     text: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
         return f"{self.by}: {self.text or self.value}"
@@ -377,7 +379,7 @@ class QuestionAsked(AnswerAwaited):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswered(AnswerReceived):
     """A person's answer to a question. `by` is empty if nobody answered; `text` is the
-    answer as remembered.
+    answer as remembered, `fields` the values of its form.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("by",)
@@ -388,6 +390,7 @@ class QuestionAnswered(AnswerReceived):
     meanwhile: Seqs = ()
     seqs: Seqs = ()
     about: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
         return self.text or self.value

@@ -181,6 +181,14 @@ def read_folder(text: str) -> Path:
     return path
 
 
+def read_file(text: str) -> Path:
+    """Parse the path of a file, which may be missing; its reader says so."""
+    try:
+        return Path(read_name(text)).expanduser()
+    except RuntimeError:
+        raise ValueError("begins with ~, and there is no such user") from None
+
+
 def read_folders(text: str) -> tuple[Path, ...]:
     """Parse existing folders, separated by commas."""
     found = dict.fromkeys(map(read_folder, _comma_parts(text)))

@@ -34,6 +34,7 @@ from daemon.memory import Memory
 from daemon.ports import Button, ButtonRow
 from daemon.prompts.elements import clean_name_text, parse_labels
 from daemon.turn.branches import watches_of_thread
+from daemon.turn.forms import SUBMITTED
 from daemon.turn.recall import entry_as_memory, recall_kept
 from daemon.turn.speech import is_broken_off, speech_at, speech_key_of
 from daemon.turn.turn import Turn
@@ -62,7 +63,7 @@ class Answer:
     """The answer to a question: the value of a choice, or the words, and by whom; both empty if by nobody.
 
     `at` is its time (Unix seconds). `memories` are the question, everything that the thread kept meanwhile,
-    and the answer. `more`: something else was said meanwhile.
+    and the answer. `more`: something else was said meanwhile. `fields` are the values of a form.
     """
 
     value: str
@@ -70,6 +71,7 @@ class Answer:
     at: float
     memories: tuple[Memory, ...] = ()
     more: bool = False
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 NO_ANSWER = Answer(value="", by="", at=0.0)
@@ -275,7 +277,9 @@ async def answer_branch(turn: Turn, answer: Answer, execution: str = "") -> None
     words = ""
     if answer.memories:
         words = answer.memories[-1].content
-    relayed = BranchAnswer(answers=request.asks, value=answer.value, by=answer.by, text=words)
+    relayed = BranchAnswer(
+        answers=request.asks, value=answer.value, by=answer.by, text=words, fields=answer.fields
+    )
     await turn.execution.append(relayed, key, thread=request.branch)
 
 
@@ -359,20 +363,22 @@ async def _answer_event(
     event = given.event
     if isinstance(event, ButtonPress):
         name = await turn.speaker.name(given.author) or event.name
-        text = _choice_in_words(name, question, event.value)
-        return replace(answer, value=event.value, by=given.author, text=text)
+        text = _choice_in_words(name, question, event)
+        return replace(answer, value=event.value, by=given.author, text=text, fields=event.fields)
     if isinstance(event, BranchAnswer):
-        return replace(answer, value=event.value, by=event.by, text=event.text)
+        return replace(answer, value=event.value, by=event.by, text=event.text, fields=event.fields)
     if isinstance(event, PersonMessage):
         said = of_kind(PersonMessage, turn.journal.entries_at(turn.execution.began.event.inputs))
         return replace(answer, value=event.text, by=event.user, seqs=tuple(seqs_of(said)))
     return answer
 
 
-def _choice_in_words(name: str, question: Question, value: str) -> str:
-    label = value
+def _choice_in_words(name: str, question: Question, press: ButtonPress) -> str:
+    label = press.value
+    if press.value == SUBMITTED:
+        label = press.text
     for choice in question.choices:
-        if choice.value == value:
+        if choice.value == press.value:
             label = choice.label
     return f"[{clean_name_text(name)} chose “{label}”]"
 
@@ -404,6 +410,7 @@ def _answer_with_memories(turn: Turn, asked: Entry[QuestionAsked], answer: Entry
         at=answer.at,
         memories=tuple(memories),
         more=bool(event.meanwhile),
+        fields=event.fields,
     )
 
 

@@ -671,10 +671,10 @@ class LimitChecker:
             seq = entry.seq
             if isinstance(entry.event, ModelCall):
                 spent = spent.with_call(entry.event)
-            elif isinstance(entry.event, ActionStarted):
-                spent = spent.with_action(entry.event)
             elif resets_limit(entry.event, self._budget.owners) == resets or is_from_person(entry.event):
                 spent = NO_USAGE
+            elif isinstance(entry.event, ActionStarted):
+                spent = spent.with_action(entry.event)
         self._trees[root, resets] = seq, spent
         if len(self._trees) > MOST_CACHED_THREADS:
             self._trees.popitem(last=False)

@@ -1,0 +1,82 @@
+"""Connected servers for tests: raw ones, with their settings."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from daemon.app.discovery import load_connections
+from daemon.engine.clock import Clock, SystemClock
+from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
+from daemon.tools.connection import ConnectionMeans
+from daemon.tools.servers import ConnectedServers
+from daemon.tools.tool_call import AskNow, InputNeeded, ToolRequest, ToolResult
+
+RAW = Path(__file__).parent / "servers" / "raw_server.py"
+
+
+def raw_server(*args: str, name: str = "raw", **more: Any) -> ToolServerSettings:
+    return ToolServerSettings(
+        name=name, command=sys.executable, args=("-I", "-S", "-B", str(RAW), *args), **more
+    )
+
+
+class ChangingConfiguration:
+    """A configuration that tests change."""
+
+    def __init__(self, *servers: ToolServerSettings) -> None:
+        self.changed = asyncio.Event()
+        self.change(*servers)
+
+    def change(self, *servers: ToolServerSettings) -> None:
+        self.current = ToolServersFile(servers={one.name: one for one in servers})
+        event, self.changed = self.changed, asyncio.Event()
+        event.set()
+
+
+@dataclass(kw_only=True)
+class ServerBench:
+    """Connected servers, and the lists that they recorded."""
+
+    configuration: ChangingConfiguration
+    servers: ConnectedServers
+    folder: Path
+    lists: list[tuple[ToolServerSettings, str, Sequence[Mapping[str, Any]]]]
+    progress: list[str] = field(default_factory=list)
+
+    async def until(self, name: str, state: str) -> None:
+        async with asyncio.timeout(20):
+            while self.servers.state_of(name).state != state:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    async def call(
+        self, tool: str, text: str = "", *, server: str = "raw", ask: AskNow | None = None, **more: Any
+    ) -> ToolResult | InputNeeded:
+        request = ToolRequest(server=server, tool=tool, arguments={"text": text}, **more)
+        return await self.servers.call(request, self.progress.append, ask)
+
+    async def text(self, tool: str, text: str = "", *, server: str = "raw") -> str:
+        result = await self.call(tool, text, server=server)
+        assert isinstance(result, ToolResult)
+        return result.text
+
+
+@asynccontextmanager
+async def connected(
+    folder: Path, *settings: ToolServerSettings, clock: Clock | None = None, secrets: Sequence[str] = ()
+) -> AsyncIterator[ServerBench]:
+    lists: list[tuple[ToolServerSettings, str, Sequence[Mapping[str, Any]]]] = []
+
+    async def record(server: ToolServerSettings, protocol: str, tools: Sequence[Mapping[str, Any]]) -> None:
+        lists.append((server, protocol, tools))
+
+    configuration = ChangingConfiguration(*settings)
+    means = ConnectionMeans(folder=folder / "tools", secrets=secrets)
+    servers = ConnectedServers(configuration, load_connections, record, clock or SystemClock(), means)
+    async with servers:
+        yield ServerBench(configuration=configuration, servers=servers, folder=means.folder, lists=lists)
