@@ -535,6 +535,10 @@ class SlackSurface:
         """The workspace's id; empty before the context is entered."""
         return self._workspace.me.team if self.name else ""
 
+    async def is_of_workspace(self, id: str) -> bool:
+        """True if Slack says that this user is a full member of the workspace: no guest and no outsider."""
+        return await self._workspace.people.look_up_audience(id) == "dm"
+
     async def name_of(self, id: str) -> str:
         """Return the name of an id, or "" if Slack is late."""
         if not self.name:
