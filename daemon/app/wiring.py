@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Protocol
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
@@ -54,7 +55,12 @@ from daemon.settings.limits import InnerLimits
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
+from daemon.tools.mcp_tools import make_tool_action
 from daemon.tools.offered_tools import OfferedTools
+from daemon.tools.tool_approvals import ToolApprovals, UserGroups
+from daemon.tools.tool_call import ToolServers
+from daemon.tools.tool_calls import ToolMeans
+from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
@@ -234,6 +240,20 @@ class DaemonServices:
     thinking: LiveCalls
     library: FolderLibrary | None
     tools: OfferedTools | None = None
+
+
+def make_offered_tools(
+    catalogue: ToolCatalogue, slack: SlackSurface, servers: ToolServers, groups: UserGroups | None = None
+) -> OfferedTools:
+    """Return the tools of these servers, as recorded, for turns."""
+    approvals = ToolApprovals(catalogue=catalogue, groups=groups)
+    means = ToolMeans(servers=servers, newest=catalogue.newest, approve=approvals.obtain_approval)
+    return OfferedTools(
+        recorded=catalogue,
+        make=partial(make_tool_action, means=means),
+        people=slack,
+        places=slack.places,
+    )
 
 
 def with_playbooks(
