@@ -31,6 +31,7 @@ from daemon.app.discovery import (
     with_samples,
 )
 from daemon.app.soul_clients import OwnerStatus, mount_soul_server
+from daemon.app.tool_services import ToolServices, make_tool_services
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
@@ -38,7 +39,6 @@ from daemon.app.wiring import (
     make_answer_forms,
     make_claude,
     make_index,
-    make_offered_tools,
     make_processes,
     make_request_queue,
     make_sandboxes,
@@ -88,7 +88,6 @@ from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
 from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
 from daemon.tools.tool_call import ToolServers
-from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -506,15 +505,15 @@ async def start_daemon(
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        services = await _make_services(stack, settings, clock, journal, texts, slack, here)
-        if servers:
-            tools = make_offered_tools(ToolCatalogue(journal), slack, servers)
-            services = replace(services, tools=tools)
-        view, clients = mount_status(app, services, files), mount_soul_server(settings, app, folder)
+        clients = mount_soul_server(settings, app, folder)
+        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
+        tools = make_tool_services(secret, clock, journal, folder, slack, servers)
+        services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
+        view = mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
+        await enter(tools.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
         worker = await _run_worker(stack, secret, world, grace, slack, clear)
         stack.push_async_callback(slack.stop)
@@ -551,6 +550,7 @@ async def _make_services(
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
+    tools: ToolServices,
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
@@ -580,6 +580,7 @@ async def _make_services(
         thinking=LiveCalls(),
         library=library,
         served=ServedSpeaker(ServedTimes(journal, clock.now)),
+        tools=tools,
     )
     await _begin_look_up(stack, services)
     return services

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
@@ -23,6 +22,7 @@ from daemon.app.discovery import (
     make_commands,
     make_registry,
 )
+from daemon.app.tool_services import ToolServices, secrets_of
 from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
@@ -55,13 +55,7 @@ from daemon.settings.limits import InnerLimits
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
-from daemon.tools.mcp_tools import make_tool_action
-from daemon.tools.offered_tools import OfferedTools
 from daemon.tools.served_speaker import RoutedSpeaker, ServedSpeaker
-from daemon.tools.tool_approvals import ToolApprovals, UserGroups
-from daemon.tools.tool_call import ToolServers
-from daemon.tools.tool_calls import ToolMeans
-from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
@@ -240,22 +234,8 @@ class DaemonServices:
     reach: ModelAvailability
     thinking: LiveCalls
     library: FolderLibrary | None
-    tools: OfferedTools | None = None
+    tools: ToolServices
     served: ServedSpeaker
-
-
-def make_offered_tools(
-    catalogue: ToolCatalogue, slack: SlackSurface, servers: ToolServers, groups: UserGroups | None = None
-) -> OfferedTools:
-    """Return the tools of these servers, as recorded, for turns."""
-    approvals = ToolApprovals(catalogue=catalogue, groups=groups)
-    means = ToolMeans(servers=servers, newest=catalogue.newest, approve=approvals.obtain_approval)
-    return OfferedTools(
-        recorded=catalogue,
-        make=partial(make_tool_action, means=means),
-        people=slack,
-        places=slack.places,
-    )
 
 
 def with_playbooks(
@@ -365,14 +345,12 @@ def make_supervisor(
     settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
 ) -> ProgramSupervisor:
     """Return the supervisor, which removes our secrets from output."""
-    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
-    secrets = [value for value in values if isinstance(value, str) and value]
     return ProgramSupervisor(
         journal,
         clock,
         settings.process_commands,
         settings.processes_path,
-        secrets,
+        secrets_of(settings),
         wake,
         bounds=ProgramLimits(seconds=settings.process_timeout),
     )
@@ -389,10 +367,10 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
     life = None
-    registry = make_registry(given, own, tools=services.tools)
+    registry = make_registry(given, own, tools=services.tools.offered)
     if settings.inner:
         means = make_command_dependencies(services, settings.inner, library)
-        registry = make_registry(given, own, make_commands(means), services.tools)
+        registry = make_registry(given, own, make_commands(means), services.tools.offered)
         life = make_inner_life(means, registry, journal, slack.neighbours)
     processes = bind_processes(
         PROCESSES,
@@ -413,7 +391,7 @@ def _played(services: DaemonServices) -> Sequence[str]:
     """Return the playbooks that are run: without the ISM only the errands, which take an owner's tools."""
     if services.settings.ism_enabled:
         return services.texts.playbooks
-    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS and services.tools]
+    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS]
 
 
 def _action_dependencies(services: DaemonServices) -> ActionDependencies:
@@ -489,7 +467,7 @@ def make_turn_dependencies(
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
         own_actions=own_actions,
         actions=frozenset(actions),
-        servers_at=services.tools.servers_at if services.tools else _no_servers,
+        servers_at=services.tools.offered.servers_at,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,
@@ -498,10 +476,6 @@ def make_turn_dependencies(
         queue=services.queue,
         fits=Notes(journal).fits,
     )
-
-
-def _no_servers(_seq: int) -> Sequence[str]:
-    return ()
 
 
 def _make_limit_checker(services: DaemonServices) -> LimitChecker:

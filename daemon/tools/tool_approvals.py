@@ -243,7 +243,7 @@ class ToolApprovals:
         await turn.journal.append(TOOLS, event, key=key, author="soul")
 
     async def _standing(self, turn: Turn, tool: OfferedTool, approvers: Approvers) -> int:
-        """Return the seq of a standing approval for this call, or 0; record the end of those that are over."""
+        """Return the seq of a standing approval for this call, or 0; record the end of others."""
         if turn.opened is None:
             return 0
         await turn.deps.people.places.update()

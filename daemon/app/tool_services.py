@@ -1,0 +1,86 @@
+"""Construction of the tools of MCP servers: configuration, recorded lists, connections, offers and calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+
+from config import Settings
+from daemon.app.discovery import load_connections
+from daemon.app.tool_configuration import make_tool_configuration
+from daemon.engine.clock import Clock
+from daemon.engine.journal.journal import Journal
+from daemon.lifetime import in_background
+from daemon.settings.home import TOOL_FOLDER
+from daemon.settings.mcp_configuration import ToolServersConfiguration
+from daemon.slack.surface import SlackSurface
+from daemon.tools.connection import ConnectionMeans
+from daemon.tools.mcp_tools import make_tool_action
+from daemon.tools.offered_tools import OfferedTools
+from daemon.tools.servers import ConnectedServers
+from daemon.tools.tool_approvals import ToolApprovals
+from daemon.tools.tool_call import ToolServers
+from daemon.tools.tool_calls import ToolMeans
+from daemon.tools.tool_catalogue import ToolCatalogue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolServices:
+    """Configured tool servers, the connections to them, and what they offer to turns."""
+
+    configuration: ToolServersConfiguration
+    catalogue: ToolCatalogue
+    connected: ConnectedServers
+    offered: OfferedTools
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Connect the servers in the block, as the configuration says at any time."""
+        # Real time: a file changes and a server answers in it.
+        async with in_background(self.configuration.watch(asyncio.sleep)), self.connected:
+            yield
+
+
+def make_tool_services(
+    settings: Settings,
+    clock: Clock,
+    journal: Journal,
+    folder: Path,
+    slack: SlackSurface,
+    servers: ToolServers | None = None,
+) -> ToolServices:
+    """Return the tools; `folder` holds the owner's texts, and `settings` have all secrets.
+
+    `servers`: called instead of the configured ones.
+    """
+    configuration = make_tool_configuration(folder, settings.mcp_config)
+    catalogue = ToolCatalogue(journal)
+    means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
+    connected = ConnectedServers(configuration, load_connections, catalogue, clock, means)
+    return ToolServices(
+        configuration=configuration,
+        catalogue=catalogue,
+        connected=connected,
+        offered=_make_offered_tools(catalogue, slack, servers or connected),
+    )
+
+
+def _make_offered_tools(catalogue: ToolCatalogue, slack: SlackSurface, servers: ToolServers) -> OfferedTools:
+    approvals = ToolApprovals(catalogue=catalogue)
+    means = ToolMeans(servers=servers, newest=catalogue.newest, approve=approvals.obtain_approval)
+    return OfferedTools(
+        recorded=catalogue,
+        make=partial(make_tool_action, means=means),
+        people=slack,
+        places=slack.places,
+    )
+
+
+def secrets_of(settings: Settings) -> Sequence[str]:
+    """Return the daemon's own keys and tokens, to be masked in foreign output."""
+    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
+    return [value for value in values if isinstance(value, str) and value]
