@@ -104,6 +104,9 @@ def _add_soul_commands(add: Add) -> None:
     _add_journal_option(read)
     check = add("check", _check, "whether the soul's prompts and playbooks can be used; exit 1 if not")
     check.add_argument("folder", nargs="?", type=Path, help="where they are, if not the project's own")
+    connect = add("connect", _connect, "consent to an MCP server of mcp.json, in a browser; exit 1 if not")
+    connect.add_argument("server", metavar="SERVER", help="its name in mcp.json")
+    connect.add_argument("--register", action="store_true", help="as a new client, if the old one is refused")
     add("actions", _actions, "what the soul may choose to do, as Markdown")
     add("kinds", _kinds, "the kinds of entries in the journal, as a Markdown table")
     add("settings", _settings_table, "every setting with its default, as a Markdown table")
@@ -241,6 +244,18 @@ def _check(asked: argparse.Namespace) -> int:
         has_owner, sandbox, servers = has_known_owner(settings), settings.rlm_sandbox, settings.mcp_config
     code = find_owner_code(folder, owned=has_owner, sandbox=sandbox, mcp_config=servers)
     return check_texts(folder, code)
+
+
+def _connect(asked: argparse.Namespace) -> int:
+    settings = _settings()
+    with _loading():
+        from daemon import lifetime
+        from daemon.app.connect_command import connect_server
+        from daemon.engine.clock import SystemClock
+
+    connecting = connect_server(settings, asked.server, SystemClock(), register=asked.register)
+    status = asyncio.run(lifetime.run_until_signal(connecting))
+    return INTERRUPTED if status is None else status
 
 
 def _actions(_: argparse.Namespace) -> int:

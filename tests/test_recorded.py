@@ -35,6 +35,7 @@ from daemon.settings.limits import TokenUsage
 from tests.source import ROOT
 
 ERRORS = """
+AddressRefused RequestFault ResponseCutOff
 Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
 EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed
 Misshapen NoAnswer Overdue Refused SandboxError SoulError SpeechFailed SpeechRefused StateExpired Stopped

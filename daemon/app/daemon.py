@@ -59,6 +59,7 @@ from daemon.console.access import (
     mount_sessions,
     read_or_make_token,
 )
+from daemon.console.consent_callback import mount_consent_callback
 from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
 from daemon.console.routes import ConsoleSetup, ModelHealth, backend_as_json, mount_console, mount_overview
@@ -86,6 +87,7 @@ from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from daemon.tools.consent_answers import ConsentAnswers
 from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
 from daemon.tools.tool_call import ToolServers
 from daemon.turn.input_policy import EXPERT_PROCESS
@@ -675,6 +677,7 @@ async def _bind_application(
     )
     if credentials:
         mount_sessions(app, credentials)
+        mount_consent_callback(app, ConsentAnswers(settings.soul_home, clock.now).deliver)
     if rehearsal:
         try:
             await stack.enter_async_context(rehearsal.mounted(app))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from daemon.settings.mcp_oauth import read_oauth
 from daemon.settings.mcp_rules import (
     ConfigObject,
     read_any_text,
@@ -32,7 +33,7 @@ HTTP_TYPES = ("http", "streamable-http", "streamableHttp")
 """Words for streamable HTTP; the longer ones are those of other clients."""
 
 OF_COMMAND = ("command", "args", "env", "cwd")
-OF_URL = ("url", "headers")
+OF_URL = ("url", "headers", "oauth")
 SHARED = (*OF_COMMAND, *OF_URL, "type")
 
 ADDRESS_KEYS = ("serverUrl", "httpUrl")
@@ -147,6 +148,9 @@ class ServerReader:
             found["url"] = read_url(self._filled(given["url"]).strip())
         if "headers" in given:
             found["headers"] = self._read_pairs("headers", given["headers"], _read_header)
+        if "oauth" in given:
+            with self._faults_of("`oauth`"):
+                found["oauth"] = read_oauth(given["oauth"], self._variables.fill_all)
         return found
 
     def _read_program(self, given: Mapping[str, Any]) -> dict[str, Any]:
