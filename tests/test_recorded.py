@@ -32,6 +32,7 @@ from daemon.reading.read_deeply import ReadDeeplyArguments
 from daemon.sandbox.confinement import UnconfinedError
 from daemon.sandbox.environment import FrameError
 from daemon.settings.limits import TokenUsage
+from daemon.tools.served_tools import ServedCallRefused
 from tests.source import ROOT
 
 ERRORS = """
@@ -42,7 +43,7 @@ Misshapen NoAnswer Overdue Refused SandboxError SoulError SpeechFailed SpeechRef
 ToolCallFailed ToolOutcomeUnknown TooManyCalls TooManyTransitions Unavailable Unreadable
 """
 """Errors that are recorded or reach a model."""
-UNRECORDED = (ControlFlow, FileRefusal, FrameError, UnconfinedError)
+UNRECORDED = (ControlFlow, FileRefusal, FrameError, ServedCallRefused, UnconfinedError)
 """Exceptions that are no failure or stay in a child."""
 ACTIONS = {
     "Think": None,

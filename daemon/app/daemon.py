@@ -447,11 +447,14 @@ async def run_rehearsal(settings: Settings, rehearsal: RehearsalMount) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningDaemon:
-    name: str
     url: str
     credentials: PageCredentials
     services: DaemonServices
     worker: Worker
+
+    @property
+    def name(self) -> str:
+        return soul_name_in(self.services.texts.current_text(SOUL_TEXT))
 
     @property
     def journal(self) -> Journal:
@@ -521,8 +524,7 @@ async def start_daemon(
         stack.push_async_callback(slack.stop)
         await slack.connect()
         await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
-        name = soul_name_in(texts.current_text(SOUL_TEXT))
-        yield RunningDaemon(name=name, url=here, credentials=credentials, services=services, worker=worker)
+        yield RunningDaemon(url=here, credentials=credentials, services=services, worker=worker)
 
 
 def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:

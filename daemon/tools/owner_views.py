@@ -30,7 +30,7 @@ LATEST = 2**53 - 1
 """Number above each seq that every JSON reader represents exactly."""
 
 
-class NoArguments(ServedArguments):
+class ViewArguments(ServedArguments):
     pass
 
 
@@ -81,12 +81,12 @@ class OwnerViews:
         return [
             ServedTool(name="list_threads", arguments=ThreadsArguments, run=self.list_threads),
             ServedTool(name="trace", arguments=TraceArguments, run=self.show_trace),
-            ServedTool(name="open_questions", arguments=NoArguments, run=self.list_questions),
-            ServedTool(name="people", arguments=NoArguments, run=self.list_people),
+            ServedTool(name="open_questions", arguments=ViewArguments, run=self.list_questions),
+            ServedTool(name="people", arguments=ViewArguments, run=self.list_people),
             ServedTool(name="person", arguments=PersonArguments, run=self.show_person),
             ServedTool(name="costs", arguments=CostsArguments, run=self.show_costs),
-            ServedTool(name="inner_life", arguments=NoArguments, run=self.show_inner_life),
-            ServedTool(name="health", arguments=NoArguments, run=self.show_health),
+            ServedTool(name="inner_life", arguments=ViewArguments, run=self.show_inner_life),
+            ServedTool(name="health", arguments=ViewArguments, run=self.show_health),
             ServedTool(name="search_journal", arguments=JournalArguments, run=self.search_journal),
         ]
 

@@ -32,7 +32,7 @@ PLACE_NAME = "a conversation with an MCP client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedAnswer:
-    """What the soul has said since a message; `is_whole`: it says no more for now."""
+    """Words of the soul since a message; `is_whole`: it says no more for now."""
 
     thread: str
     text: str

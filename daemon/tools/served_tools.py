@@ -40,8 +40,6 @@ class ServedWords:
 class ServedCallRefused(Exception):
     """A call that cannot be answered; the text is a sentence for the client."""
 
-    recorded_name = "ServedCallRefused"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedText:
