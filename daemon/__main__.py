@@ -108,6 +108,10 @@ def _add_soul_commands(add: Add) -> None:
     connect = add("connect", _connect, "consent to an MCP server of mcp.json, in a browser; exit 1 if not")
     connect.add_argument("server", metavar="SERVER", help="its name in mcp.json")
     connect.add_argument("--register", action="store_true", help="as a new client, if the old one is refused")
+    tools = add(
+        "tools", _tools, "start the tool servers of mcp.json, and list their tools; exit 1 if one fails"
+    )
+    tools.add_argument("--json", action="store_true", help="the same, for a program")
     add("actions", _actions, "what the soul may choose to do, as Markdown")
     add("kinds", _kinds, "the kinds of entries in the journal, as a Markdown table")
     add("settings", _settings_table, "every setting with its default, as a Markdown table")
@@ -263,6 +267,20 @@ def _connect(asked: argparse.Namespace) -> int:
 
     connecting = connect_server(settings, asked.server, SystemClock(), register=asked.register)
     status = asyncio.run(lifetime.run_until_signal(connecting))
+    return INTERRUPTED if status is None else status
+
+
+def _tools(asked: argparse.Namespace) -> int:
+    from daemon.engine.clock import SystemClock
+    from daemon.settings.home import project_root
+
+    settings = load()
+    with _loading():
+        from daemon import lifetime
+        from daemon.app.tools_command import list_tools
+
+    listing = list_tools(settings, project_root(), SystemClock(), as_json=asked.json)
+    status = asyncio.run(lifetime.run_until_signal(listing))
     return INTERRUPTED if status is None else status
 
 

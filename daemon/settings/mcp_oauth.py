@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from daemon.settings.mcp_rules import list_reader, read_object, read_text
+from daemon.settings.mcp_rules import read_list, read_object, read_text
 from daemon.settings.mcp_servers import OAuthGrant, OAuthSettings
 from daemon.settings.parse import UNSENDABLE, read_url
 
@@ -57,7 +57,7 @@ def _scopes(value: object) -> tuple[str, ...]:
     """Read a list of scopes, or a text with spaces between them."""
     if isinstance(value, str):
         return tuple(_scope(one) for one in value.split())
-    return list_reader(_scope, '["read", "write"]')(value)
+    return read_list(value, _scope, '["read", "write"]')
 
 
 def _scope(value: object) -> str:

@@ -64,7 +64,7 @@ ENV_NAME = re.compile(r"[^=\0]{1,200}")
 class ServerReader:
     """Reader of one server's object, with faults and remarks as ends of sentences after its name.
 
-    Relative paths start at `folder`.
+    Relative paths start at `folder`, which is also the working folder of programs that name none.
     """
 
     def __init__(self, name: str, variables: ServerVariables, path: str, folder: Path) -> None:
@@ -154,7 +154,7 @@ class ServerReader:
         return found
 
     def _read_program(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"cwd": str(self._folder)}
         if "args" in given:
             with self._faults_of("`args`"):
                 found["args"] = read_arguments(self._variables.fill_all(given["args"]))
@@ -165,7 +165,7 @@ class ServerReader:
                 found["cwd"] = self._working_folder(self._filled(given["cwd"]))
         with self._faults_of("`command`"):
             path = found.get("env", {}).get("PATH") or self._path
-            found["command"] = self._program(given["command"], path, found.get("cwd", ""))
+            found["command"] = self._program(given["command"], path, Path(found["cwd"]))
         return found
 
     def _read_pairs(
@@ -189,11 +189,11 @@ class ServerReader:
             raise ValueError("names a folder that does not exist: make it, or name another one")
         return str(folder)
 
-    def _program(self, value: object, path: str, cwd: str) -> str:
+    def _program(self, value: object, path: str, cwd: Path) -> str:
         text = self._filled(value).strip()
         program = text
         if "/" in text:
-            program = str(_expanded(text, Path(cwd) if cwd else self._folder))
+            program = str(_expanded(text, cwd))
         try:
             is_there = shutil.which(program, path=path) is not None
         except ValueError:

@@ -18,10 +18,8 @@ from tests.clock import FakeClock
 
 SH = {"command": "sh"}
 UNSET = {"url": "https://x.example", "headers": {"A": "${TOKEN}"}}
-TOKEN_FAULT = (
-    "mcp.json: far: `headers.A` uses the variable `TOKEN`, which is not set: set it in .env or the"
-    " environment."
-)
+LACKING = "uses the variable `TOKEN`, which is not set: set it in .env or the environment."
+TOKEN_FAULT = f"mcp.json: far: `headers.A` {LACKING}"
 
 Save = Callable[[object], None]
 
