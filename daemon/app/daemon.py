@@ -501,7 +501,7 @@ async def start_daemon(
         services = await _make_services(stack, settings, clock, journal, texts, slack, here)
         if servers:
             tools = make_offered_tools(ToolCatalogue(journal), slack, servers)
-            services = replace(services, tools=tools)
+            services = replace(services, offered_tools=tools)
         mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)

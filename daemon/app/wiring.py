@@ -223,7 +223,8 @@ def _headers(settings: Settings) -> dict[str, str]:
 class DaemonServices:
     """Services that all parts of a daemon share.
 
-    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `tools`: those of MCP servers.
+    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `offered_tools`: those of MCP
+    servers.
     """
 
     settings: Settings
@@ -239,7 +240,7 @@ class DaemonServices:
     reach: ModelAvailability
     thinking: LiveCalls
     library: FolderLibrary | None
-    tools: OfferedTools | None = None
+    offered_tools: OfferedTools | None = None
 
 
 def make_offered_tools(
@@ -349,6 +350,7 @@ def make_inner_life(
         said=said,
         programs=[*_program_slots(means)],
         neighbours=tuple(sorted(neighbours)),
+        tools=registry.tools,
     )
 
 
@@ -387,10 +389,10 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
     life = None
-    registry = make_registry(given, own, tools=services.tools)
+    registry = make_registry(given, own, tools=services.offered_tools)
     if settings.inner:
         means = make_command_dependencies(services, settings.inner, library)
-        registry = make_registry(given, own, make_commands(means), services.tools)
+        registry = make_registry(given, own, make_commands(means), services.offered_tools)
         life = make_inner_life(means, registry, journal, slack.neighbours)
     processes = bind_processes(
         PROCESSES,
@@ -411,7 +413,7 @@ def _played(services: DaemonServices) -> Sequence[str]:
     """Return the playbooks that are run: without the ISM only the errands, which take an owner's tools."""
     if services.settings.ism_enabled:
         return services.texts.playbooks
-    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS and services.tools]
+    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS and services.offered_tools]
 
 
 def _action_dependencies(services: DaemonServices) -> ActionDependencies:
@@ -487,7 +489,7 @@ def make_turn_dependencies(
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
         own_actions=own_actions,
         actions=frozenset(actions),
-        servers_at=services.tools.servers_at if services.tools else _no_servers,
+        servers_at=services.offered_tools.servers_at if services.offered_tools else _no_servers,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,

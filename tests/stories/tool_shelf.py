@@ -83,7 +83,7 @@ def take_playbooks(stage: Stage) -> None:
 
 
 def catalogue(stage: Stage) -> ToolCatalogue:
-    tools = stage.soul.services.tools
+    tools = stage.soul.services.offered_tools
     assert tools
     assert isinstance(tools.recorded, ToolCatalogue)
     return tools.recorded
