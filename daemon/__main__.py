@@ -104,6 +104,10 @@ def _add_soul_commands(add: Add) -> None:
     _add_journal_option(read)
     check = add("check", _check, "whether the soul's prompts and playbooks can be used; exit 1 if not")
     check.add_argument("folder", nargs="?", type=Path, help="where they are, if not the project's own")
+    tools = add(
+        "tools", _tools, "start the tool servers of mcp.json, and list their tools; exit 1 if one fails"
+    )
+    tools.add_argument("--json", action="store_true", help="the same, for a program")
     add("actions", _actions, "what the soul may choose to do, as Markdown")
     add("kinds", _kinds, "the kinds of entries in the journal, as a Markdown table")
     add("settings", _settings_table, "every setting with its default, as a Markdown table")
@@ -241,6 +245,20 @@ def _check(asked: argparse.Namespace) -> int:
         has_owner, sandbox, servers = has_known_owner(settings), settings.rlm_sandbox, settings.mcp_config
     code = find_owner_code(folder, owned=has_owner, sandbox=sandbox, mcp_config=servers)
     return check_texts(folder, code)
+
+
+def _tools(asked: argparse.Namespace) -> int:
+    from daemon.engine.clock import SystemClock
+    from daemon.settings.home import project_root
+
+    settings = load()
+    with _loading():
+        from daemon import lifetime
+        from daemon.app.tools_command import list_tools
+
+    listing = list_tools(settings, project_root(), SystemClock(), as_json=asked.json)
+    status = asyncio.run(lifetime.run_until_signal(listing))
+    return INTERRUPTED if status is None else status
 
 
 def _actions(_: argparse.Namespace) -> int:

@@ -33,6 +33,7 @@ from daemon.app.discovery import (
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
+    ToolServices,
     clear_after_forgetting,
     make_answer_forms,
     make_claude,
@@ -45,6 +46,7 @@ from daemon.app.wiring import (
     make_slack_access,
     make_state,
     make_supervisor,
+    make_tool_services,
     make_turn_dependencies,
     models_by_role,
     record_start,
@@ -86,7 +88,6 @@ from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
 from daemon.tools.tool_call import ToolServers
-from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -480,12 +481,12 @@ async def start_daemon(
     processes: Mapping[str, Process] | None = None,
     writer: type[JournalWriter] = JournalWriter,
     sandbox: Open | None = None,
-    servers: ToolServers | None = None,
+    tool_servers: ToolServers | None = None,
 ) -> AsyncIterator[RunningDaemon]:
     """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
     `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
-    rehearsed services. `processes` and `servers` (of tools): used instead of the configured ones.
+    rehearsed services. `processes` and `tool_servers`: used instead of the configured ones.
     """
     folder = folder or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
@@ -498,15 +499,17 @@ async def start_daemon(
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        services = await _make_services(stack, settings, clock, journal, texts, slack, here)
-        if servers:
-            tools = make_offered_tools(ToolCatalogue(journal), slack, servers)
-            services = replace(services, offered_tools=tools)
+        secret = replace(settings, console_token=credentials.token)
+        servers = make_tool_services(secret, clock, journal, folder)
+        services = await _make_services(stack, settings, clock, journal, texts, slack, servers, here)
+        if tool_servers:
+            offered = make_offered_tools(servers.catalogue, slack, tool_servers)
+            services = replace(services, offered_tools=offered)
         mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        secret = replace(settings, console_token=credentials.token)
+        await enter(servers.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
         worker = await _run_worker(stack, secret, world, grace, slack, clear)
         stack.push_async_callback(slack.stop)
@@ -542,6 +545,7 @@ async def _make_services(
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
+    servers: ToolServices,
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
@@ -570,6 +574,8 @@ async def _make_services(
         ),
         thinking=LiveCalls(),
         library=library,
+        servers=servers,
+        offered_tools=make_offered_tools(servers.catalogue, slack, servers.connected),
     )
     await _begin_look_up(stack, services)
     return services

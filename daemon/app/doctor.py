@@ -37,6 +37,7 @@ from daemon.app.check import (
 from daemon.app.daemon import budget_warning_line
 from daemon.app.discovery import soul_name
 from daemon.app.journal_commands import verify_journal
+from daemon.app.tool_probe import probe_servers
 from daemon.app.wiring import make_claude, make_slack_access, models_by_role
 from daemon.claude.backend import UNKNOWN_VERSION, ModelBackend, ServerDescription, sample_names
 from daemon.claude.capability_probes import TEXTS, ask_probe
@@ -64,6 +65,7 @@ from daemon.settings.home import (
     read_text_file,
 )
 from daemon.settings.limits import AllowedProgram
+from daemon.settings.mcp_servers import ToolServersFile
 from daemon.settings.parse import ConfigError
 from daemon.slack.block_text import count_at, parse_json
 from daemon.slack.places import OTHER_DAEMON_ADVICE
@@ -302,6 +304,15 @@ async def examine_programs(recipes: Mapping[str, AllowedProgram], seconds: float
     if tool:
         kept = f"{tool} keeps them from the network"
     return well_finding("processes", f"it may run {', '.join(recipes)} for {seconds:g} s each; {kept}")
+
+
+async def examine_tool_servers(settings: Settings, file: ToolServersFile, clock: Clock) -> Sequence[Finding]:
+    """Start the tool servers that have no fault; return a finding for each."""
+    found = []
+    for probe in await probe_servers(settings, file, clock):
+        make = well_finding if probe.is_ready else ill_finding
+        found.append(make("tools", f"{probe.state.name}: {probe.line.rstrip('.')}"))
+    return found
 
 
 HEAD = ("model", "window", "JSON", "form", "images", "reads", "writes", "at once", "looked up")
@@ -682,6 +693,8 @@ async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[F
     yield await examine_port(settings.host, settings.port, settings.journal_path)
     yield await examine_sandbox(settings.rlm_sandbox)
     yield await examine_programs(settings.process_commands, settings.process_timeout)
+    for finding in await examine_tool_servers(settings, code.servers, clock):
+        yield finding
     async for finding in _model_findings(settings, clock):
         yield finding
     async for finding in _workspace_findings(settings, clock):

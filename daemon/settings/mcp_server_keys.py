@@ -25,8 +25,8 @@ from daemon.settings.mcp_rules import (
     suggestion,
 )
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.settings.mcp_variables import UNFILLED, ServerVariables, is_shown, shown_name
-from daemon.settings.parse import SECRETS, UNSENDABLE, read_url
+from daemon.settings.mcp_variables import ServerVariables, is_shown, shown_name
+from daemon.settings.parse import UNSENDABLE, read_url
 
 HTTP_TYPES = ("http", "streamable-http", "streamableHttp")
 """Words for streamable HTTP; the longer ones are those of other clients."""
@@ -63,7 +63,7 @@ ENV_NAME = re.compile(r"[^=\0]{1,200}")
 class ServerReader:
     """Reader of one server's object, with faults and remarks as ends of sentences after its name.
 
-    Relative paths start at `folder`.
+    Relative paths start at `folder`, which is also the working folder of programs that name none.
     """
 
     def __init__(self, name: str, variables: ServerVariables, path: str, folder: Path) -> None:
@@ -150,7 +150,7 @@ class ServerReader:
         return found
 
     def _read_program(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"cwd": str(self._folder)}
         if "args" in given:
             with self._faults_of("`args`"):
                 found["args"] = read_arguments(self._variables.fill_all(given["args"]))
@@ -161,7 +161,7 @@ class ServerReader:
                 found["cwd"] = self._working_folder(self._filled(given["cwd"]))
         with self._faults_of("`command`"):
             path = found.get("env", {}).get("PATH") or self._path
-            found["command"] = self._program(given["command"], path, found.get("cwd", ""))
+            found["command"] = self._program(given["command"], path, Path(found["cwd"]))
         return found
 
     def _read_pairs(
@@ -174,6 +174,8 @@ class ServerReader:
         for place, (name, text) in enumerate(pairs.items(), 1):
             with self._faults_of(_place(key, name, place)):
                 one, filled = read(read_any_text(name), read_any_text(self._variables.fill_all(text)))
+                if key == "headers" and one.casefold() in map(str.casefold, found):
+                    raise ValueError("is there twice, in capitals and small letters: take one of them away")
                 found[one] = filled
         return found
 
@@ -183,11 +185,11 @@ class ServerReader:
             raise ValueError("names a folder that does not exist: make it, or name another one")
         return str(folder)
 
-    def _program(self, value: object, path: str, cwd: str) -> str:
+    def _program(self, value: object, path: str, cwd: Path) -> str:
         text = self._filled(value).strip()
         program = text
         if "/" in text:
-            program = str(_expanded(text, Path(cwd) if cwd else self._folder))
+            program = str(_expanded(text, cwd))
         try:
             is_there = shutil.which(program, path=path) is not None
         except ValueError:
@@ -246,11 +248,11 @@ def _foreign_remark(key: str) -> str:
 
 
 def _shown_program(value: object) -> str:
-    """Return the program as written, if it holds no variable and cannot be a secret."""
+    """Return the program as written, if it does not look like a misplaced secret."""
     text = str(value).strip()
-    if UNFILLED in text or text.startswith(SECRETS) or not re.fullmatch(r"[\w./~+-]{1,80}", text, re.ASCII):
-        return ""
-    return f" ({text})"
+    if all(map(is_shown, filter(None, text.removeprefix("~").split("/")))):
+        return f" ({text})"
+    return ""
 
 
 def _expanded(text: str, folder: Path) -> Path:

@@ -39,7 +39,7 @@ def shown_name(name: str) -> str:
 
 
 class ServerVariables:
-    """ServerVariables for the texts of one server; `used` are the values that were filled in and may be secret.
+    """Variables for the texts of one server; `used` are the values that were filled in and may be secret.
 
     `own` are the names of variables that hold keys of the daemon itself.
     """

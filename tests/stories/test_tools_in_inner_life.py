@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.stories.stage import Stage
-from tests.stories.ticking import do, does, shown, tick, thinks
-from tests.stories.tool_shelf import raw_tool, server, some_tools, with_tools
+from tests.stories.ticking import do, does
+from tests.stories.tool_shelf import raw_tool, server, with_tools
 
 ALIVE = {"inner_life_enabled": True}
 

@@ -68,7 +68,7 @@ async def with_tools(
     servers = ShelfServers()
     if said:
         servers.said = said
-    stage.servers = servers
+    stage.tool_servers = servers
     take_playbooks(stage)
     await stage.sleep()
     await stage.wake(**{"ism_enabled": True, **OWNED, **settings})
