@@ -33,6 +33,7 @@ from daemon.app.discovery import (
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
+    ToolServices,
     clear_after_forgetting,
     make_answer_forms,
     make_claude,
@@ -45,6 +46,7 @@ from daemon.app.wiring import (
     make_slack_access,
     make_state,
     make_supervisor,
+    make_tool_services,
     make_turn_dependencies,
     models_by_role,
     record_start,
@@ -86,7 +88,6 @@ from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
 from daemon.tools.tool_call import ToolServers
-from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -498,15 +499,16 @@ async def start_daemon(
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        services = await _make_services(stack, settings, clock, journal, texts, slack, here)
-        if servers:
-            tools = make_offered_tools(ToolCatalogue(journal), slack, servers)
-            services = replace(services, tools=tools)
+        secret = replace(settings, console_token=credentials.token)
+        tool_services = make_tool_services(secret, clock, journal, folder)
+        services = await _make_services(stack, settings, clock, journal, texts, slack, tool_services, here)
+        tools = make_offered_tools(tool_services.catalogue, slack, servers or tool_services.connected)
+        services = replace(services, tools=tools)
         mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        secret = replace(settings, console_token=credentials.token)
+        await enter(tool_services.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
         worker = await _run_worker(stack, secret, world, grace, slack, clear)
         stack.push_async_callback(slack.stop)
@@ -542,6 +544,7 @@ async def _make_services(
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
+    servers: ToolServices,
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
@@ -570,6 +573,7 @@ async def _make_services(
         ),
         thinking=LiveCalls(),
         library=library,
+        servers=servers,
     )
     await _begin_look_up(stack, services)
     return services

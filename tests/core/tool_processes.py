@@ -92,7 +92,7 @@ class FileShop:
 
 
 def _is_order(entry: Entry[Any]) -> bool:
-    return entry.event.name == "shop.order"
+    return bool(entry.event.name == "shop.order")
 
 
 def shopping(home: Path) -> Mapping[str, Process]:
