@@ -481,12 +481,12 @@ async def start_daemon(
     processes: Mapping[str, Process] | None = None,
     writer: type[JournalWriter] = JournalWriter,
     sandbox: Open | None = None,
-    tool_servers: ToolServers | None = None,
+    servers: ToolServers | None = None,
 ) -> AsyncIterator[RunningDaemon]:
     """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
     `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
-    rehearsed services. `processes` and `tool_servers`: used instead of the configured ones.
+    rehearsed services. `processes` and `servers` (of tools): used instead of the configured ones.
     """
     folder = folder or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
@@ -500,16 +500,15 @@ async def start_daemon(
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
         secret = replace(settings, console_token=credentials.token)
-        servers = make_tool_services(secret, clock, journal, folder)
-        services = await _make_services(stack, settings, clock, journal, texts, slack, servers, here)
-        if tool_servers:
-            offered = make_offered_tools(servers.catalogue, slack, tool_servers)
-            services = replace(services, offered_tools=offered)
+        tool_services = make_tool_services(secret, clock, journal, folder)
+        services = await _make_services(stack, settings, clock, journal, texts, slack, tool_services, here)
+        tools = make_offered_tools(tool_services.catalogue, slack, servers or tool_services.connected)
+        services = replace(services, tools=tools)
         mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        await enter(servers.running())
+        await enter(tool_services.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
         worker = await _run_worker(stack, secret, world, grace, slack, clear)
         stack.push_async_callback(slack.stop)
@@ -575,7 +574,6 @@ async def _make_services(
         thinking=LiveCalls(),
         library=library,
         servers=servers,
-        offered_tools=make_offered_tools(servers.catalogue, slack, servers.connected),
     )
     await _begin_look_up(stack, services)
     return services

@@ -262,7 +262,8 @@ def make_tool_services(settings: Settings, clock: Clock, journal: Journal, folde
 class DaemonServices:
     """Services that all parts of a daemon share.
 
-    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `servers`: those of tools.
+    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `servers` of tools, and
+    the `tools` that they offer.
     """
 
     settings: Settings
@@ -279,7 +280,7 @@ class DaemonServices:
     thinking: LiveCalls
     library: FolderLibrary | None
     servers: ToolServices
-    offered_tools: OfferedTools
+    tools: OfferedTools | None = None
 
 
 def make_offered_tools(
@@ -426,10 +427,10 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
     life = None
-    registry = make_registry(given, own, tools=services.offered_tools)
+    registry = make_registry(given, own, tools=services.tools)
     if settings.inner:
         means = make_command_dependencies(services, settings.inner, library)
-        registry = make_registry(given, own, make_commands(means), services.offered_tools)
+        registry = make_registry(given, own, make_commands(means), services.tools)
         life = make_inner_life(means, registry, journal, slack.neighbours)
     processes = bind_processes(
         PROCESSES,
@@ -447,10 +448,10 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
 
 
 def _played(services: DaemonServices) -> Sequence[str]:
-    """Return the playbooks that are run: without the ISM only the errands, which use an owner's tools."""
+    """Return the playbooks that are run: without the ISM only the errands, which take an owner's tools."""
     if services.settings.ism_enabled:
         return services.texts.playbooks
-    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS]
+    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS and services.tools]
 
 
 def _action_dependencies(services: DaemonServices) -> ActionDependencies:
@@ -526,7 +527,7 @@ def make_turn_dependencies(
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
         own_actions=own_actions,
         actions=frozenset(actions),
-        servers_at=services.offered_tools.servers_at,
+        servers_at=services.tools.servers_at if services.tools else _no_servers,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,
@@ -535,6 +536,10 @@ def make_turn_dependencies(
         queue=services.queue,
         fits=Notes(journal).fits,
     )
+
+
+def _no_servers(_seq: int) -> Sequence[str]:
+    return ()
 
 
 def _make_limit_checker(services: DaemonServices) -> LimitChecker:

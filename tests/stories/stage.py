@@ -54,7 +54,7 @@ class Stage:
     settings: dict[str, Any] = field(default_factory=dict)
     processes: Mapping[str, Process] | None = None
     sandbox: Open | None = None
-    tool_servers: ToolServers | None = None
+    servers: ToolServers | None = None
     writer: type[CountedWriter] = CountedWriter
     _soul: RunningDaemon | None = None
     _life: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -86,7 +86,7 @@ class Stage:
             processes=self.processes,
             writer=self.writer,
             sandbox=self.sandbox,
-            tool_servers=self.tool_servers,
+            servers=self.servers,
         )
         self._soul = await self._life.enter_async_context(start)
         await self._soul.worker.sweep()

@@ -68,7 +68,7 @@ async def with_tools(
     servers = ShelfServers()
     if said:
         servers.said = said
-    stage.tool_servers = servers
+    stage.servers = servers
     take_playbooks(stage)
     await stage.sleep()
     await stage.wake(**{"ism_enabled": True, **OWNED, **settings})
@@ -83,7 +83,7 @@ def take_playbooks(stage: Stage) -> None:
 
 
 def catalogue(stage: Stage) -> ToolCatalogue:
-    tools = stage.soul.services.offered_tools
+    tools = stage.soul.services.tools
     assert tools
     assert isinstance(tools.recorded, ToolCatalogue)
     return tools.recorded
