@@ -292,16 +292,16 @@ MOST_FAILED_ATTEMPTS = 8
 
 async def ask(turn: Turn, name: str, question: Question) -> Answer:
     """Put a question to people. Return the answer, or suspend the execution until it comes."""
-    _check(turn, question)
-    asks = _question_event(question)
+    check_question(turn, question)
+    asks = question_event(question)
 
     async def say(key: str) -> QuestionAsked:
         about = fingerprint(name, asks, question.wait)
         labels = tuple(choice.label for choice in question.choices)
-        return replace(asks, said=await _say_question(turn, key, question, about), labels=labels)
+        return replace(asks, said=await say_question(turn, key, question, about), labels=labels)
 
     async def keep(asked: Entry[QuestionAsked], given: Entry[Input]) -> QuestionAnswered:
-        return await _answer_event(turn, asked, given, question)
+        return await answer_event(turn, asked, given, question)
 
     answer = await turn.ctx.ask_for(
         name,
@@ -315,10 +315,11 @@ async def ask(turn: Turn, name: str, question: Question) -> Answer:
     asked: Entry[QuestionAsked] = turn.journal.entry(answer.event.asked)
     await remove_buttons(turn, asked, answer.event.text)
     turn.resume_at(answer.at, was_told=bool(question.to))
-    return _answer_with_memories(turn, asked, answer)
+    return answer_with_memories(turn, asked, answer)
 
 
-def _check(turn: Turn, question: Question) -> None:
+def check_question(turn: Turn, question: Question) -> None:
+    """Raise an error for a question that nobody could answer."""
     if not question.to:
         return
     if not question.resumes and not question.text.strip():
@@ -329,7 +330,8 @@ def _check(turn: Turn, question: Question) -> None:
         )
 
 
-def _question_event(question: Question) -> QuestionAsked:
+def question_event(question: Question) -> QuestionAsked:
+    """Return the entry of a question, without what its asking brings."""
     return QuestionAsked(
         text=question.text,
         to=tuple(question.to),
@@ -341,7 +343,8 @@ def _question_event(question: Question) -> QuestionAsked:
     )
 
 
-async def _say_question(turn: Turn, key: str, question: Question, about: str) -> tuple[int, ...]:
+async def say_question(turn: Turn, key: str, question: Question, about: str) -> tuple[int, ...]:
+    """Post a question, or have the root post it; return the seqs of its receipts."""
     if not question.text:
         return ()
     if not turn.addressed:
@@ -355,9 +358,10 @@ async def _say_question(turn: Turn, key: str, question: Question, about: str) ->
     return tuple(seqs_of(spoken))
 
 
-async def _answer_event(
+async def answer_event(
     turn: Turn, asked: Entry[QuestionAsked], given: Entry[Input], question: Question
 ) -> QuestionAnswered:
+    """Return what an input answers, and what the thread kept meanwhile."""
     meanwhile = tuple(_meanwhile(turn, asked))
     answer = QuestionAnswered(input=given.seq, asked=asked.seq, about=asked.event.about, meanwhile=meanwhile)
     event = given.event
@@ -398,7 +402,8 @@ def _meanwhile(turn: Turn, asked: Entry[QuestionAsked]) -> list[int]:
     return [*seqs_of(summed_up), *said, *seqs_of(past.overheard)]
 
 
-def _answer_with_memories(turn: Turn, asked: Entry[QuestionAsked], answer: Entry[QuestionAnswered]) -> Answer:
+def answer_with_memories(turn: Turn, asked: Entry[QuestionAsked], answer: Entry[QuestionAnswered]) -> Answer:
+    """Return an answer with everything that is to be remembered of it."""
     event = answer.event
     seqs = [*asked.event.said, *event.meanwhile, *event.seqs]
     memories: list[Memory] = [*recall_kept(turn.journal.entries_at(seqs), turn.tag_suffix)]
