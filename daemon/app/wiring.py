@@ -331,6 +331,7 @@ def make_inner_life(
         said=said,
         programs=[*_program_slots(means)],
         neighbours=tuple(sorted(neighbours)),
+        tools=registry.tools,
     )
 
 

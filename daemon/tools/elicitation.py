@@ -16,7 +16,7 @@ from daemon.actions.approvals import TICK, arguments_for_approval
 from daemon.engine.event import fingerprint
 from daemon.engine.kinds import StepResult
 from daemon.ports import Button
-from daemon.prompts.elements import parse_labels
+from daemon.prompts.elements import clean_name_text, parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.tools.requested_forms import RequestRefused, read_request
 from daemon.tools.tool_approvals import ToolApprovals, askers_of
@@ -154,7 +154,7 @@ class ToolQuestions:
         to, owners = people
         text = run.prompt(
             ASKS_PAGE if form.link else ASKS,
-            person=" ".join(f"<@{person}>" for person in to[:MOST_MENTIONED]),
+            person=", ".join(_called(run.turn, person) for person in to[:MOST_MENTIONED]),
             tool=tool.name,
             server=tool.server,
             asks=arguments_for_approval(run, _shown(run, form), whole=True),
@@ -177,6 +177,14 @@ class ToolQuestions:
         else:
             text = run.prompt(REQUEST_DECLINED, tool=tool.name, why=run.label(refusal.meaning))
         await say(run.turn, text, "input-declined", answers=False)
+
+
+def _called(turn: Turn, person: str) -> str:
+    """Return a mention of an owner, the name of anybody else: others are never mentioned."""
+    names = {entry.event.user: entry.event.name for entry in turn.answers}
+    if person in turn.owners or person not in names:
+        return f"<@{person}>"
+    return clean_name_text(names[person])
 
 
 def _shown(run: ActionContext, form: Form) -> Mapping[str, str]:
@@ -209,7 +217,10 @@ def _is_choice(form: Form) -> bool:
 
 def _labels(run: ActionContext, only: FormField) -> Sequence[tuple[str, bool]]:
     if only.kind == "yes or no":
-        return [(run.label("yes"), only.default is True), (run.label("no"), only.default is False)]
+        return [
+            (run.label("button yes"), only.default is True),
+            (run.label("button no"), only.default is False),
+        ]
     return [(choice.label, choice.value == only.default) for choice in only.choices]
 
 
