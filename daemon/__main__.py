@@ -205,10 +205,16 @@ def _mcp(_: argparse.Namespace) -> int:
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMount:
     from daemon.app.discovery import CurrentSoulName
     from daemon.engine.clock import SystemClock
+    from rehearsal.cafe_connection import rehearsed_tools
     from rehearsal.rehearsed import RehearsalServers
 
-    path = settings.rehearsal_path if slack else None
-    return RehearsalServers(clock=SystemClock(), slack=path, claude=claude, name=CurrentSoulName())
+    return RehearsalServers(
+        clock=SystemClock(),
+        slack=settings.rehearsal_path if slack else None,
+        claude=claude,
+        name=CurrentSoulName(),
+        tools=rehearsed_tools() if slack else None,
+    )
 
 
 def _with_tour(settings: Settings) -> tuple[Settings, Path]:

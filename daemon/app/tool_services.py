@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from daemon.engine.journal.journal import Journal
 from daemon.lifetime import in_background
 from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.mcp_configuration import ToolServersConfiguration
+from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.slack.surface import SlackSurface
-from daemon.tools.connection import ConnectionMeans
+from daemon.tools.connection import Connect, Connection, ConnectionMeans
 from daemon.tools.mcp_tools import make_tool_action
 from daemon.tools.offered_tools import OfferedTools
 from daemon.tools.servers import ConnectedServers
@@ -26,6 +27,32 @@ from daemon.tools.tool_approvals import ToolApprovals
 from daemon.tools.tool_call import ToolServers
 from daemon.tools.tool_calls import ToolMeans
 from daemon.tools.tool_catalogue import ToolCatalogue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsedTools:
+    """Servers of tools within the rehearsal, beside those of mcp.json, and the function that opens them."""
+
+    servers: Mapping[str, ToolServerSettings]
+    connect: Connect
+
+    def added_to(self, read: ToolServersFile) -> ToolServersFile:
+        """Return the file with these servers; one of the owner's with the same name takes its place."""
+        return replace(read, servers={**self.servers, **read.servers})
+
+    async def load(self) -> Connect:
+        """Return a function that opens rehearsed servers, and loads the SDK only for others."""
+
+        @asynccontextmanager
+        async def connect(
+            settings: ToolServerSettings, means: ConnectionMeans, changed: Callable[[], None]
+        ) -> AsyncIterator[Connection]:
+            rehearsed = self.servers.get(settings.name) == settings
+            open_connection = self.connect if rehearsed else await load_connections()
+            async with open_connection(settings, means, changed) as connection:
+                yield connection
+
+        return connect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +79,18 @@ def make_tool_services(
     folder: Path,
     slack: SlackSurface,
     servers: ToolServers | None = None,
+    rehearsed: RehearsedTools | None = None,
 ) -> ToolServices:
     """Return the tools; `folder` holds the owner's texts, and `settings` have all secrets.
 
     `servers`: called instead of the configured ones.
     """
-    configuration = make_tool_configuration(folder, settings.mcp_config)
+    add = rehearsed.added_to if rehearsed else None
+    configuration = make_tool_configuration(folder, settings.mcp_config, add)
     catalogue = ToolCatalogue(journal)
     means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
-    connected = ConnectedServers(configuration, load_connections, catalogue, clock, means)
+    load = rehearsed.load if rehearsed else load_connections
+    connected = ConnectedServers(configuration, load, catalogue, clock, means)
     return ToolServices(
         configuration=configuration,
         catalogue=catalogue,

@@ -22,7 +22,7 @@ from daemon.app.discovery import (
     make_commands,
     make_registry,
 )
-from daemon.app.tool_services import ToolServices, secrets_of
+from daemon.app.tool_services import RehearsedTools, ToolServices, secrets_of
 from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
@@ -71,7 +71,7 @@ from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 
 class RehearsalMount(Protocol):
-    """Rehearsed Slack and Claude, loaded only if configured.
+    """Rehearsed Slack, Claude and tools, loaded only if configured.
 
     The tokens are those of the soul's rehearsed app.
     """
@@ -80,6 +80,8 @@ class RehearsalMount(Protocol):
     def bot_token(self) -> str: ...
     @property
     def app_token(self) -> str: ...
+    @property
+    def tools(self) -> RehearsedTools | None: ...
     def mounted(self, app: web.Application) -> AbstractAsyncContextManager[None]:
         """Serve them in the application, inside the block. Raises OSError."""
 
