@@ -54,6 +54,7 @@ from daemon.settings.limits import InnerLimits
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
+from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
@@ -231,6 +232,7 @@ class DaemonServices:
     reach: ModelAvailability
     thinking: LiveCalls
     library: FolderLibrary | None
+    tools: ToolCatalogue
 
 
 def with_playbooks(
@@ -436,8 +438,10 @@ def make_turn_dependencies(
 ) -> TurnDependencies:
     settings, journal, slack = services.settings, services.journal, services.slack
     people = PersonModels(journal, slack.places)
-    notes = ProcessDependencies(
-        notes=_make_person_notes(services, people), local=settings.slack == "rehearsed"
+    known = ProcessDependencies(
+        notes=_make_person_notes(services, people),
+        local=settings.slack == "rehearsed",
+        tools=services.tools,
     )
     playbooks, own_actions = list[str](), list[OwnAction]()
     actions = make_registry(_action_dependencies(services), own).named
@@ -456,7 +460,7 @@ def make_turn_dependencies(
         reach=services.reach,
         texts=services.texts,
         surroundings=slack.surroundings,
-        processes=bind_processes(processes, notes),
+        processes=bind_processes(processes, known),
         initial=INITIAL_PROCESS,
         offered=offered_processes(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
