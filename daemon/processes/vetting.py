@@ -42,8 +42,9 @@ async def vetting(turn: Turn, tools: ToolCatalogue | None = None) -> WorkingMemo
         Button(label=known.get(USE, USE), value=USE, style="primary"),
         Button(label=known.get(LEAVE_OUT, LEAVE_OUT), value=LEAVE_OUT),
     ]
-    to = turn.deciders
-    answer = await ask(turn, "use", Question(text=text, to=to, owners=to, choices=choices))
+    about = {"tools": [[tool.now.name, tool.now.digest] for tool in shown]}
+    question = Question(text=text, to=turn.deciders, owners=turn.deciders, choices=choices, about=about)
+    answer = await ask(turn, "use", question)
     if answer.value == USE and answer.by in turn.owners:
         await _accept(turn, tools, shown, answer.by)
     return working_memory(())

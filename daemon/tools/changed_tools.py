@@ -43,6 +43,9 @@ MOST_COMPARED = 3_000
 
 CONTEXT_LINES = 2
 
+ELLIPSIS = "…"
+"""Stands for lines that do not differ."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedTool:
@@ -62,8 +65,9 @@ class ChangedTool:
             yield from (f"-{line}" for line in before)
             yield from (f"+{line}" for line in now)
         else:
-            # the first two lines name the files
-            yield from islice(unified_diff(before, now, lineterm="", n=CONTEXT_LINES), 2, None)
+            # the first three lines name the files and the first hunk; others begin with a space, `+` or `-`
+            for line in islice(unified_diff(before, now, lineterm="", n=CONTEXT_LINES), 3, None):
+                yield ELLIPSIS if line.startswith("@@") else line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +84,13 @@ class ListNews:
 
 
 def news_of(catalogue: ToolCatalogue, listed: Entry[ToolsListed], since: int) -> ListNews:
-    """Compare a list with an earlier one of its server (seq; 0: none); later entries change nothing."""
+    """Compare a list with the list `since` (seq) of its server; of the first, only `left_out` is news.
+
+    Later entries change nothing of it.
+    """
     event, last = listed.event, catalogue.list_at(listed.event.server, since)
     is_trusted = read_rules(event.rules).trusted
-    if last is None:
+    if last is None or last.seq == listed.seq:
         return ListNews(server=event.server, is_trusted=is_trusted, left_out=event.left_out)
     told = {(tool.name, tool.digest) for tool in last.event.tools}
     offered_until = last.seq + 1 if is_trusted else listed.seq
@@ -136,7 +143,7 @@ class ToolListWatch:
     async def _tell_of(self, listed: Entry[ToolsListed]) -> float | None:
         key = f"{TOLD_KEY}{listed.event.server}:"
         last = self._deps.journal.last_entry_under(key)
-        params = {"list": listed.seq, "since": 0}
+        params = {"list": listed.seq, "since": self._catalogue.first_list(listed.event.server)}
         if last and last.event.params["list"] == listed.seq:
             params = last.event.params  # a crash may have kept it from other owners
         elif last:
@@ -164,17 +171,24 @@ class ToolListWatch:
 
 
 async def void_questions(deps: TurnDependencies, catalogue: ToolCatalogue) -> None:
-    """Answer open questions about tools that are others by now, so that their executions go on without."""
-    servers = {entry.event.server for entry in catalogue.lists()}
+    """Answer open questions about definitions that are over, so that their executions go on without."""
     for asked in deps.journal.pending_entries(QuestionAsked):
-        tool, version = asked.event.about.get("action"), asked.event.about.get("version")
-        if not isinstance(tool, str) or tool.partition(".")[0] not in servers or not asked.event.said:
-            continue
-        newest = catalogue.newest(tool)
-        if newest is None or newest.tool.digest != version:
+        if asked.event.said and _is_void(catalogue, asked.event.about):
             void = BranchAnswer(answers=asked.key, value=CHANGED_MEANWHILE, by="", text="")
             key = f"void:{asked.key}"
             await deps.journal.append(asked.thread, void, key=key, author="core", cause=asked.seq)
+
+
+def _is_void(catalogue: ToolCatalogue, about: Mapping[str, Any]) -> bool:
+    """True if a call would be of another definition, or if no definition in the question still waits."""
+    match about:
+        case {"action": str(name), "version": version} if catalogue.has_server_of(name):
+            newest = catalogue.newest(name)
+            return newest is None or newest.tool.digest != version
+        case {"tools": [*definitions]}:
+            waiting = {(one.offered.name, one.offered.tool.digest) for one in catalogue.waiting()}
+            return waiting.isdisjoint((name, digest) for name, digest in definitions)
+    return False
 
 
 def _no_check() -> None:

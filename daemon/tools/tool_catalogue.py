@@ -132,7 +132,7 @@ class ToolCatalogue(Projection):
         self._recording = asyncio.Lock()
         """Held while a list is compared with the recorded one, and recorded."""
         self.recorded = asyncio.Event()
-        """Set when a list was recorded."""
+        """Set when a list or a consent was recorded."""
 
     def _reset(self) -> None:
         self._lists: dict[str, list[Entry[ToolsListed]]] = {}
@@ -215,6 +215,16 @@ class ToolCatalogue(Projection):
                 return tool
         return None
 
+    def has_server_of(self, name: str) -> bool:
+        """True if a name begins with that of a server that is known."""
+        self.fold()
+        return name.partition(".")[0] in self._lists
+
+    def first_list(self, server: str) -> int:
+        """Return the seq of the first list of a server that is known."""
+        self.fold()
+        return self._lists[server][0].seq
+
     def list_at(self, server: str, seq: int) -> Entry[ToolsListed] | None:
         """Return the list of a server that this entry is; None if it is none."""
         self.fold()
@@ -258,9 +268,9 @@ class ToolCatalogue(Projection):
 
     async def accept(self, tool: str, digest: str, by: str, cause: int | None = None) -> None:
         """Record an owner's consent to a tool with this digest."""
-        await self._append(
-            ToolAccepted(tool=tool, digest=digest, by=by), f"accepted:{tool}:{digest}", cause=cause
-        )
+        event = ToolAccepted(tool=tool, digest=digest, by=by)
+        await self._append(event, f"accepted:{tool}:{digest}", cause=cause)
+        self.recorded.set()
 
     # Recording
 

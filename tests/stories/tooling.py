@@ -56,6 +56,8 @@ class Shop:
     doubtful: bool = False
     """True if an earlier call may have done it."""
 
+    settings: ToolServerSettings = SHOP
+
     @property
     def catalogue(self) -> ToolCatalogue:
         return self.stage.soul.services.tools
@@ -84,7 +86,8 @@ class Shop:
         ours_into(self.stage)
         offering(self.stage, self.action())
         await deciding(self.stage, owner_user_ids=frozenset(owners or (CAROL.id,)))
-        await self.lists(replace(settings, **rules))
+        self.settings = replace(settings, **rules)
+        await self.lists(self.settings)
 
     async def lists(self, settings: ToolServerSettings, *tools: dict[str, Any]) -> None:
         """List tools, as a connected server does."""
