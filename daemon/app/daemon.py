@@ -615,7 +615,7 @@ async def _run_worker(
     worker = await enter(Worker(world.journal, world.clock, SoulProgram(world), grace=grace))
     await enter(in_background(watch_models(world)))
     await enter(in_background(watch_long_waits(world)))
-    await enter(in_background(ToolListWatch(world, tools).run()))
+    await enter(in_background(ToolListWatch(world, tools, worker.wake).run()))
     if settings.inner:
         await enter(make_supervisor(settings, world.journal, world.clock, worker.wake))
     await enter(ForgettingService(world.journal, world.clock, worker.wake, world.to_forget, clear))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from itertools import islice
@@ -106,11 +106,15 @@ def news_of(catalogue: ToolCatalogue, listed: Entry[ToolsListed], since: int) ->
 
 
 class ToolListWatch:
-    """Follower of new lists: it ends questions that they make void, and tells the owners."""
+    """Follower of new lists: it ends questions that they make void, and tells the owners.
 
-    def __init__(self, deps: TurnDependencies, catalogue: ToolCatalogue) -> None:
+    `wake` is called with each thread that has something to do then.
+    """
+
+    def __init__(self, deps: TurnDependencies, catalogue: ToolCatalogue, wake: Callable[[str], None]) -> None:
         self._deps = deps
         self._catalogue = catalogue
+        self._wake = wake
 
     async def run(self) -> None:
         """Follow new lists until cancelled."""
@@ -118,7 +122,7 @@ class ToolListWatch:
             self._catalogue.recorded.clear()
             pause: float | None = SECONDS_TO_RETRY
             try:
-                await void_questions(self._deps, self._catalogue)
+                await self._void_questions()
                 pause = await self._tell_owners()
             except JournalError as error:
                 log.info("Could not follow a new list of tools, which is tried again: %s", error)
@@ -167,16 +171,17 @@ class ToolListWatch:
             return False
         task = BackgroundTask(process=VETTING, params=params)
         await self._deps.journal.append(thread, task, key=key, author="core", cause=params["list"])
+        self._wake(thread)
         return True
 
-
-async def void_questions(deps: TurnDependencies, catalogue: ToolCatalogue) -> None:
-    """Answer open questions about definitions that are over, so that their executions go on without."""
-    for asked in deps.journal.pending_entries(QuestionAsked):
-        if asked.event.said and _is_void(catalogue, asked.event.about):
-            void = BranchAnswer(answers=asked.key, value=CHANGED_MEANWHILE, by="", text="")
-            key = f"void:{asked.key}"
-            await deps.journal.append(asked.thread, void, key=key, author="core", cause=asked.seq)
+    async def _void_questions(self) -> None:
+        """Answer open questions about definitions that are over, so that their executions go on without."""
+        for asked in self._deps.journal.pending_entries(QuestionAsked):
+            if asked.event.said and _is_void(self._catalogue, asked.event.about):
+                void = BranchAnswer(answers=asked.key, value=CHANGED_MEANWHILE, by="", text="")
+                key = f"void:{asked.key}"
+                await self._deps.journal.append(asked.thread, void, key=key, author="core", cause=asked.seq)
+                self._wake(asked.thread)
 
 
 def _is_void(catalogue: ToolCatalogue, about: Mapping[str, Any]) -> bool:

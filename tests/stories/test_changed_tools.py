@@ -49,7 +49,6 @@ async def changes(shop: Shop, *tools: dict[str, Any]) -> None:
     before = len(shop.stage.entries("afterthought"))
     await shop.lists(shop.settings, *(tools or [tool(description=EVIL)]))
     await shop.stage.until(lambda: len(shop.stage.entries("afterthought")) > before)
-    await shop.stage.soul.worker.sweep()
     await shop.stage.settled()
 
 
@@ -76,7 +75,6 @@ async def test_what_an_untrusted_server_changes_is_not_offered_until_an_owner_sa
     assert "shop.sell" in [one.event.about.get("action") for one in questions(stage)]
     [accepted] = stage.entries("tool-accepted")
     assert accepted.event.by == CAROL.id
-    await stage.soul.worker.sweep()
     await stage.settled()
     [(text, buttons)] = await dm_of(stage, BOB_DM, "bob")
     assert buttons == [], "it is decided"
@@ -151,7 +149,6 @@ async def test_a_press_on_what_has_changed_again_accepts_nothing_else(shop: Shop
     await press_in_dm(stage, "Use it")
     assert [*shop.catalogue.offered()] == []
     await stage.passing(60.0, lambda: len(stage.entries("afterthought")) == 2)
-    await stage.soul.worker.sweep()
     await stage.settled()
     texts = [text for text, _ in await dm_of(stage)]
     assert "-Sells it." in texts[-1]
@@ -169,7 +166,6 @@ async def test_each_owner_is_told_of_a_change_once_even_after_restarts(shop: Sho
         await stage.sleep()
         await stage.wake()
         await stage.until(lambda: len(stage.entries("afterthought")) == 2)
-        await stage.soul.worker.sweep()
         await stage.settled()
         assert [len(await dm_of(stage)), len(await dm_of(stage, BOB_DM, "bob"))] == [1, 1]
 
