@@ -87,9 +87,11 @@ from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from daemon.tools.changed_tools import ToolListWatch
 from daemon.tools.consent_answers import ConsentAnswers
 from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
 from daemon.tools.tool_call import ToolServers
+from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -522,7 +524,7 @@ async def start_daemon(
         world = await _make_dependencies(stack, services, own, processes, sandbox)
         await enter(tools.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
-        worker = await _run_worker(stack, secret, world, grace, slack, clear)
+        worker = await _run_worker(stack, secret, world, grace, slack, clear, tools.catalogue)
         stack.push_async_callback(slack.stop)
         await slack.connect()
         await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
@@ -625,6 +627,7 @@ async def _run_worker(
     grace: float,
     slack: SlackSurface,
     clear: Sequence[Clear],
+    tools: ToolCatalogue,
 ) -> Worker:
     enter = stack.enter_async_context
     await enter(log_ended_turns(world.journal))
@@ -635,6 +638,7 @@ async def _run_worker(
     worker = await enter(Worker(world.journal, world.clock, SoulProgram(world), grace=grace))
     await enter(in_background(watch_models(world)))
     await enter(in_background(watch_long_waits(world)))
+    await enter(in_background(ToolListWatch(world, tools, worker.wake).run()))
     if settings.inner:
         await enter(make_supervisor(settings, world.journal, world.clock, worker.wake))
     await enter(ForgettingService(world.journal, world.clock, worker.wake, world.to_forget, clear))

@@ -446,8 +446,10 @@ def make_turn_dependencies(
 ) -> TurnDependencies:
     settings, journal, slack = services.settings, services.journal, services.slack
     people = PersonModels(journal, slack.places)
-    notes = ProcessDependencies(
-        notes=_make_person_notes(services, people), local=settings.slack == "rehearsed"
+    known = ProcessDependencies(
+        notes=_make_person_notes(services, people),
+        local=settings.slack == "rehearsed",
+        tools=services.tools.catalogue,
     )
     playbooks = [name for name in _played(services) if name != EXPERT_PROCESS]
     own_actions = _shown_own_actions(services, own) if settings.ism_enabled else []
@@ -464,7 +466,7 @@ def make_turn_dependencies(
         reach=services.reach,
         texts=services.texts,
         surroundings=slack.surroundings,
-        processes=bind_processes(processes, notes),
+        processes=bind_processes(processes, known),
         initial=INITIAL_PROCESS,
         offered=offered_processes(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),

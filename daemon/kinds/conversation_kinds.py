@@ -151,7 +151,7 @@ class OverheardMessage(PersonMessage):
         return self.note == OWN_WORDS
 
 
-MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "unknown"]
+MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "allowed", "unknown"]
 """Commands that a message can contain. "unknown" is any other word after a `!`."""
 
 

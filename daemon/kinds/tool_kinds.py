@@ -18,7 +18,8 @@ class RecordedTool:
     """A tool as its server defined it; `name` is `server.tool`, made safe, `tool` the server's own name.
 
     The description has no invisible characters; `invisible` counts those removed. `digest` covers
-    description, both schemas and annotations as the server sent them.
+    description, both schemas and annotations as the server sent them. `sent` is all that as text, with the
+    invisible characters as escapes; empty if there are none.
     """
 
     name: str
@@ -29,6 +30,7 @@ class RecordedTool:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     digest: str
     invisible: int = 0
+    sent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

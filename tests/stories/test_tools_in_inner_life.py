@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.stories.stage import Stage
 from tests.stories.ticking import do, does
 from tests.stories.tool_shelf import raw_tool, server, with_tools
 
-ALIVE = {"inner_life_enabled": True}
+ALIVE: dict[str, Any] = {"inner_life_enabled": True}
 
 
 async def test_a_tick_uses_a_tool_that_only_reads_and_the_next_one_sees_the_result(stage: Stage) -> None:

@@ -82,16 +82,18 @@ def call(request: Message) -> None:
         WAITING["asked"] = request
         more = {"elicitationId": "e1"} if rounds[0][0]["mode"] == "url" else {}
         send({"id": "asked", "method": "elicitation/create", "params": {**rounds[0][0], **more}})
-        return None
+        return
     state, _, number = params.get("requestState", f"{STATE}#0").partition("#")
     if state != STATE:
         reason = {"reason": "invalid_request_state"}
         error = {"code": -32602, "message": "Invalid or expired requestState", "data": reason}
-        return send({"id": request["id"], "error": error})
+        send({"id": request["id"], "error": error})
+        return
     answers = params.get("inputResponses")
     declined = answers and any(one["action"] != "accept" for one in answers.values())
     if declined or int(number) >= len(rounds):
-        return finish(request, answers)
+        finish(request, answers)
+        return
     asked = {
         f"q{n}": {"method": "elicitation/create", "params": one} for n, one in enumerate(rounds[int(number)])
     }
