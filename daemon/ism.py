@@ -496,9 +496,10 @@ def _arguments(action: Action, given: object, wording: ChooserTexts) -> dict[str
     try:
         return {"args": action.args.model_validate(given)}
     except ValidationError as error:
-        raise ActionRefused(
-            fill_placeholders(wording.bad_arguments, error=fence_result(validation_fault(error, "args")))
-        ) from None
+        fault = fence_result(validation_fault(error, "args"))
+        if action.by_others:  # it quotes names and values of the schema
+            fault = f"<described>{fault}</described>"
+        raise ActionRefused(fill_placeholders(wording.bad_arguments, error=fault)) from None
 
 
 async def run_ism(

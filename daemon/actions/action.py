@@ -277,7 +277,8 @@ async def _found_action(
     except ValidationError as error:
         fault = fence_result(validation_fault(error, "args"), LONGEST_FAULT)
         schema = fence_result(json.dumps(definition.schema, ensure_ascii=False), LONGEST_SHOWN_SCHEMA)
-        raise ActionRefused(f"{run.label('wrong arguments')}: {fault}\n{schema}") from None
+        told = f"<described>{fault}\n{schema}</described>"
+        raise ActionRefused(f"{run.label('wrong arguments')}: {told}") from None
     outcome: Outcome = await bind_action(run, definition).handler("", log, args=checked)
     return outcome
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -43,6 +44,10 @@ DEEPEST = 4
 
 
 LONGEST_NAME = 60
+
+
+TAG_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+"""Name of a tool that can be the name of a tag."""
 
 
 Model = type[BaseModel] | None
@@ -234,17 +239,25 @@ class ActionRegistry:
         names += [one.name for one in self.named.values() if playbook.name in one.playbooks]
         return [self.named[name] for name in dict.fromkeys(names) if name in self.named]
 
-    async def offered_in(self, turn: Turn, playbook: Playbook) -> Sequence[ActionDefinition]:
-        """Return the playbook's actions, then the tools that it names and that this turn may use."""
+    async def offered_in(
+        self, turn: Turn, playbook: Playbook, *, as_tags: bool = False
+    ) -> Sequence[ActionDefinition]:
+        """Return the playbook's actions, then the tools that it names and that this turn may use.
+
+        `as_tags`: only tools whose names can be those of tags.
+        """
         fixed = self.offered_by(playbook)
         if self.tools is None or not playbook.tools:
             return fixed
         tools = matching_tools(await self.tools.tools_of(turn), playbook.tools)
+        if as_tags:
+            tools = [one for one in tools if TAG_NAME.fullmatch(one.name)]
         return [*fixed, *ToolOffer(turn, tools).definitions()]
 
     async def callable_in_open_thought(self, turn: Turn, playbook: Playbook) -> Sequence[ActionDefinition]:
         """Return those of the playbook's actions that open thought can use."""
-        return [one for one in await self.offered_in(turn, playbook) if one.in_the_open and not one.terminal]
+        offered = await self.offered_in(turn, playbook, as_tags=True)
+        return [one for one in offered if one.in_the_open and not one.terminal]
 
     def as_markdown(self) -> str:
         """Return a Markdown page with the actions, sorted by name, then the commands."""

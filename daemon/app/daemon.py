@@ -33,10 +33,12 @@ from daemon.app.discovery import (
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
+    ToolServices,
     clear_after_forgetting,
     make_answer_forms,
     make_claude,
     make_index,
+    make_offered_tools,
     make_processes,
     make_request_queue,
     make_sandboxes,
@@ -44,6 +46,7 @@ from daemon.app.wiring import (
     make_slack_access,
     make_state,
     make_supervisor,
+    make_tool_services,
     make_turn_dependencies,
     models_by_role,
     record_start,
@@ -84,6 +87,7 @@ from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from daemon.tools.tool_call import ToolServers
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -477,11 +481,12 @@ async def start_daemon(
     processes: Mapping[str, Process] | None = None,
     writer: type[JournalWriter] = JournalWriter,
     sandbox: Open | None = None,
+    servers: ToolServers | None = None,
 ) -> AsyncIterator[RunningDaemon]:
     """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
     `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
-    rehearsed services. `processes`: used instead of the configured ones.
+    rehearsed services. `processes` and `servers` (of tools): used instead of the configured ones.
     """
     folder = folder or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
@@ -494,12 +499,16 @@ async def start_daemon(
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        services = await _make_services(stack, settings, clock, journal, texts, slack, here)
+        secret = replace(settings, console_token=credentials.token)
+        tool_services = make_tool_services(secret, clock, journal, folder)
+        services = await _make_services(stack, settings, clock, journal, texts, slack, tool_services, here)
+        tools = make_offered_tools(tool_services.catalogue, slack, servers or tool_services.connected)
+        services = replace(services, tools=tools)
         mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        secret = replace(settings, console_token=credentials.token)
+        await enter(tool_services.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
         worker = await _run_worker(stack, secret, world, grace, slack, clear)
         stack.push_async_callback(slack.stop)
@@ -535,6 +544,7 @@ async def _make_services(
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
+    servers: ToolServices,
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
@@ -563,6 +573,7 @@ async def _make_services(
         ),
         thinking=LiveCalls(),
         library=library,
+        servers=servers,
     )
     await _begin_look_up(stack, services)
     return services

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
@@ -19,9 +21,11 @@ from daemon.app.discovery import (
     CommandDependencies,
     ProcessDependencies,
     bind_processes,
+    load_connections,
     make_commands,
     make_registry,
 )
+from daemon.app.tool_configuration import make_tool_configuration
 from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
@@ -44,17 +48,27 @@ from daemon.knowledge.library import FolderLibrary
 from daemon.knowledge.person_notes import PersonModels, PersonNotes
 from daemon.knowledge.search import SAID, FullTextIndex, MessageSearch
 from daemon.knowledge.visibility import KnownChannels, Visibility
+from daemon.lifetime import in_background
 from daemon.model import Role
 from daemon.playbooks.run import PlaybookPlayer
 from daemon.ports import Library, Open, ReadingSetup
 from daemon.process import MentalProcess
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER, OwnAction
 from daemon.sandbox.session import SandboxFactory
+from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.limits import InnerLimits
+from daemon.settings.mcp_configuration import ToolServersConfiguration
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
+from daemon.tools.connection import ConnectionMeans
+from daemon.tools.mcp_tools import make_tool_action
 from daemon.tools.offered_tools import OfferedTools
+from daemon.tools.servers import ConnectedServers
+from daemon.tools.tool_approvals import ToolApprovals, UserGroups
+from daemon.tools.tool_call import ToolServers
+from daemon.tools.tool_calls import ToolMeans
+from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
@@ -213,11 +227,43 @@ def _headers(settings: Settings) -> dict[str, str]:
     return {HEADER: settings.console_token}
 
 
+def secrets_of(settings: Settings) -> Sequence[str]:
+    """Return the daemon's own keys and tokens, to be masked in foreign output."""
+    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
+    return [value for value in values if isinstance(value, str) and value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolServices:
+    """Configured tool servers, what they offer, and the connections to them."""
+
+    configuration: ToolServersConfiguration
+    catalogue: ToolCatalogue
+    connected: ConnectedServers
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Connect the servers in the block, as the configuration says at any time."""
+        # Real time: a file changes and a server answers in it.
+        async with in_background(self.configuration.watch(asyncio.sleep)), self.connected:
+            yield
+
+
+def make_tool_services(settings: Settings, clock: Clock, journal: Journal, folder: Path) -> ToolServices:
+    """Return the tool servers; `folder` holds the owner's texts, and `settings` have all secrets."""
+    configuration = make_tool_configuration(folder, settings.mcp_config)
+    catalogue = ToolCatalogue(journal)
+    means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
+    connected = ConnectedServers(configuration, load_connections, catalogue, clock, means)
+    return ToolServices(configuration=configuration, catalogue=catalogue, connected=connected)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonServices:
     """Services that all parts of a daemon share.
 
-    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `tools`: those of MCP servers.
+    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `servers` of tools, and
+    the `tools` that they offer.
     """
 
     settings: Settings
@@ -233,7 +279,22 @@ class DaemonServices:
     reach: ModelAvailability
     thinking: LiveCalls
     library: FolderLibrary | None
+    servers: ToolServices
     tools: OfferedTools | None = None
+
+
+def make_offered_tools(
+    catalogue: ToolCatalogue, slack: SlackSurface, servers: ToolServers, groups: UserGroups | None = None
+) -> OfferedTools:
+    """Return the tools of these servers, as recorded, for turns."""
+    approvals = ToolApprovals(catalogue=catalogue, groups=groups)
+    means = ToolMeans(servers=servers, newest=catalogue.newest, approve=approvals.obtain_approval)
+    return OfferedTools(
+        recorded=catalogue,
+        make=partial(make_tool_action, means=means),
+        people=slack,
+        places=slack.places,
+    )
 
 
 def with_playbooks(
@@ -343,14 +404,12 @@ def make_supervisor(
     settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
 ) -> ProgramSupervisor:
     """Return the supervisor, which removes our secrets from output."""
-    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
-    secrets = [value for value in values if isinstance(value, str) and value]
     return ProgramSupervisor(
         journal,
         clock,
         settings.process_commands,
         settings.processes_path,
-        secrets,
+        secrets_of(settings),
         wake,
         bounds=ProgramLimits(seconds=settings.process_timeout),
     )

@@ -23,7 +23,7 @@ JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.p
 CAPABILITIES = "model-capabilities.json"
 PAGE = ("console-token*", "console-sessions", "console-links", "*console-address*")
 READS = "reads"
-TOOLS = "tools"
+TOOL_FOLDER = "tools"
 """Folder of logs, records and credentials of tool servers."""
 
 PROGRAMS = ("processes", "rehearsal-processes")
@@ -66,7 +66,7 @@ def journals(home: Path) -> list[Path]:
 
 def daemon_files(home: Path) -> list[Path]:
     """Return the daemon's files and folders in its home."""
-    patterns = (*PAGE, f"{CAPABILITIES}*", TOOLS)
+    patterns = (*PAGE, f"{CAPABILITIES}*", TOOL_FOLDER)
     return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 

@@ -530,6 +530,10 @@ class SlackSurface:
     def owner_advice(self) -> Sequence[str]:
         return [*self._scopes.owner_advice, *self.hearing.other.owner_advice, *self._left_out.owner_advice]
 
+    async def is_of_workspace(self, id: str) -> bool:
+        """True if Slack says that this user is a full member of the workspace: no guest and no outsider."""
+        return await self._workspace.people.look_up_audience(id) == "dm"
+
     async def name_of(self, id: str) -> str:
         """Return the name of an id, or "" if Slack is late."""
         if not self.name:

@@ -45,6 +45,9 @@ LISTEN_PAUSE = 30.0
 
 TOOL_FIELDS = ("name", "description", "inputSchema", "outputSchema", "annotations")
 
+TOOL_ERRORS = frozenset({types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.INTERNAL_ERROR})
+"""Codes that say nothing of the connection."""
+
 CALL_RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult
 )
@@ -61,7 +64,7 @@ async def open_connection(
         async with connection.opened(open_transport(settings, means, end)):
             yield connection
     except Exception as error:
-        raise explain_failure(error, end.why, means.secrets) from error
+        raise explain_failure(error, end.why, [*means.secrets, *settings.secrets]) from error
 
 
 class McpConnection:
@@ -75,7 +78,7 @@ class McpConnection:
         end: ConnectionEnd,
     ) -> None:
         self._settings = settings
-        self._secrets = means.secrets
+        self._secrets = [*means.secrets, *settings.secrets]
         self._changed = changed
         self._end = end
         self._tasks = set[asyncio.Task[Any]]()
@@ -128,17 +131,17 @@ class McpConnection:
     async def call(
         self, request: ToolRequest, progress: Callable[[str], None], ask: AskNow | None
     ) -> ToolResult | InputNeeded:
+        params = _call_params(request)
         open_call = OpenCall(self._settings.timeout, progress)
         if ask:
             self._asking[open_call] = ask
         try:
-            result = await open_call.wait(self._send(request, open_call), self._tasks)
+            result = await open_call.wait(self._send(params, open_call), self._tasks)
         except MCPError as error:
             return self._read_error(error, request)
         except TimeoutError:
-            raise ToolOutcomeUnknown(
-                f"{request.server} did not answer within {self._settings.timeout:g} s."
-            ) from None
+            why = f"{request.server} did not answer within {self._settings.timeout:g} s."
+            raise ToolOutcomeUnknown(why) from None
         except (ValidationError, RecursionError):
             raise ToolOutcomeUnknown(f"{request.server} answered with what is no result.") from None
         finally:
@@ -148,18 +151,13 @@ class McpConnection:
         return read_result(result)
 
     async def _send(
-        self, request: ToolRequest, open_call: OpenCall
+        self, params: types.CallToolRequestParams, open_call: OpenCall
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Send a call. `Client.call_tool` would check the result against the server's schema in the event
-        loop, where a hostile pattern stops everything.
+        """Send a call.
+
+        `Client.call_tool` would check the result against the server's schema in the event loop, where a
+        hostile pattern stops everything.
         """
-        responses = {key: _response(value) for key, value in request.responses.items()}
-        params = types.CallToolRequestParams(
-            name=request.tool,
-            arguments=storable_value(dict(request.arguments)),
-            input_responses=responses or None,
-            request_state=request.state,
-        )
         return await self._client.session.send_request(
             types.CallToolRequest(params=params), CALL_RESULT, progress_callback=open_call.take_progress
         )
@@ -169,6 +167,8 @@ class McpConnection:
             needed = _urls_needed(error.data)
             if needed:
                 return needed
+        if self._settings.url and error.code not in TOOL_ERRORS:
+            self._changed()  # asking for the list shows whether the server is there
         return read_error(error, request, self._secrets)
 
     async def read_resource(self, uri: str) -> ToolResult:
@@ -235,8 +235,20 @@ def _as_json(model: Any) -> dict[str, Any]:
     return dumped
 
 
-def _response(given: Any) -> Any:
-    return types.ElicitResult.model_validate(given)
+def _call_params(request: ToolRequest) -> types.CallToolRequestParams:
+    """Return the parameters of a call. Raises ToolCallFailed for answers that are none."""
+    try:
+        responses: dict[str, types.InputResponse] = {
+            key: types.ElicitResult.model_validate(value) for key, value in request.responses.items()
+        }
+        return types.CallToolRequestParams(
+            name=request.tool,
+            arguments=storable_value(dict(request.arguments)),
+            input_responses=responses or None,
+            request_state=request.state,
+        )
+    except (ValidationError, RecursionError) as error:
+        raise ToolCallFailed(f"The input for {request.server} does not fit.") from error
 
 
 def _input_needed(result: types.InputRequiredResult, request: ToolRequest) -> InputNeeded:

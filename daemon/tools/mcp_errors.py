@@ -9,7 +9,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from daemon.sandbox.foreign_output import mask_secrets, strip_control_text
-from daemon.tools.connection import ConnectionFailed
+from daemon.tools.connection import ConnectionFailed, ConsentNeeded
+from daemon.tools.http_faults import FaultCode
+from daemon.tools.http_transport import MOST_RESPONSE_BYTES, too_long
 from daemon.tools.stdio_transport import OVERSIZED
 from daemon.tools.tool_call import StateExpired, ToolCallFailed, ToolOutcomeUnknown, ToolRequest, ToolResult
 
@@ -32,6 +34,9 @@ REFUSALS = frozenset(
 )
 """Codes with which a server refuses a request before it does anything."""
 
+UNREADABLE = ("Failed to parse", "Unexpected content type", "server answered a request with 202")
+"""Beginnings of the SDK's own errors for an answer that it cannot read; their codes are those of refusals."""
+
 NO_ANSWER = frozenset({types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT})
 """Codes of the SDK for a call without an answer."""
 
@@ -42,15 +47,28 @@ def read_error(error: MCPError, request: ToolRequest, secrets: Collection[str]) 
     Raises ToolCallFailed, StateExpired, ToolOutcomeUnknown.
     """
     said = quote(error.message, secrets)
-    if error.code == OVERSIZED:
+    if error.code == OVERSIZED or too_long(request.server, MOST_RESPONSE_BYTES) in error.message:
         return ToolResult(text=TOO_LARGE, is_error=True)
+    if error.code in (FaultCode.NOT_DONE, FaultCode.NEEDS_CONSENT):
+        raise ToolCallFailed(said)
+    if error.code == FaultCode.UNCLEAR:
+        raise ToolOutcomeUnknown(said)
     if error.code in NO_ANSWER:
         raise ToolOutcomeUnknown(f"The connection to {request.server} was lost before it answered.")
-    if error.code in REFUSALS and request.state is not None and "state" in f"{said} {error.data}".lower():
+    if error.message.startswith(UNREADABLE):
+        raise ToolOutcomeUnknown(f"{request.server} answered with what cannot be read.")
+    if error.code in REFUSALS and is_about_state(error, request):
         raise StateExpired(f"{request.server} no longer knows this call, so it has to begin anew.")
     if error.code in REFUSALS:
         raise ToolCallFailed(f"{request.server} refused the call: {said}")
     return ToolResult(text=f"{request.server} answered with an error ({error.code}): {said}", is_error=True)
+
+
+def is_about_state(error: MCPError, request: ToolRequest) -> bool:
+    """True if a server refuses the state with which a call goes on."""
+    if request.state is None:
+        return False
+    return "state" in error.message.lower() or "request_state" in str(error.data)
 
 
 def quote(text: str, secrets: Collection[str]) -> str:
@@ -69,6 +87,10 @@ def explain_failure(error: BaseException, why: str, secrets: Collection[str]) ->
                 return ConnectionFailed(NO_COMMAND)
             case TimeoutError():
                 return ConnectionFailed("It did not answer in time.")
+            case MCPError() if one.code == FaultCode.NEEDS_CONSENT:
+                return ConsentNeeded(quote(one.message, secrets))
+            case MCPError() if one.code in (FaultCode.NOT_DONE, FaultCode.UNCLEAR):
+                return ConnectionFailed(quote(one.message, secrets))
             case MCPError() if one.code in NO_ANSWER:
                 return ConnectionFailed(why or "It ended the connection.")
             case MCPError():

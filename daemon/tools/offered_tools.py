@@ -59,8 +59,8 @@ class RecordedTools(Protocol):
 class WorkspacePeople(Protocol):
     """Knowledge of who belongs to the workspace."""
 
-    async def look_up_audience(self, id: str) -> str:
-        """Return "dm" for a member of the workspace, "shared" for an outsider, else an empty text."""
+    async def is_of_workspace(self, id: str) -> bool:
+        """True for a full member; False for guests, people of other workspaces, and if nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +119,7 @@ class OfferedTools:
             return True
 
         async def look_up(_turn: Turn) -> StepResult:
-            audiences = [await self.people.look_up_audience(person) for person in people]
-            return StepResult(value=all(audience == DIRECT for audience in audiences))
+            return StepResult(value=all([await self.people.is_of_workspace(person) for person in people]))
 
         found = await turn.step(INSIDERS_STEP, sorted(people), look_up, StepResult)
         return bool(found.event.value)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
@@ -32,9 +32,6 @@ from daemon.tools.tool_call import (
 
 log = logging.getLogger(__name__)
 
-Record = Callable[[ToolServerSettings, str, Sequence[Mapping[str, Any]]], Awaitable[None]]
-"""Function that records a server's tools as JSON, with its settings and protocol."""
-
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 """Seconds between two tries of a server that is away; each is twice as long as the one before."""
 
@@ -53,14 +50,26 @@ STARTING = 10.0
 """Most seconds that a call waits for a server that is starting for the first time."""
 
 
+class ToolRecorder(Protocol):
+    """Record of the tools that servers offer."""
+
+    async def record_list(
+        self, settings: ToolServerSettings, protocol: str, raw: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Record a server's tools, given as JSON. Raises JournalError."""
+
+    async def record_settings(self, servers: Mapping[str, ToolServerSettings]) -> None:
+        """Record changed rules of servers, and which were removed. Raises JournalError."""
+
+
 class ServerTask:
     """A server, its state, and calls to it."""
 
     def __init__(
-        self, settings: ToolServerSettings, record: Record, clock: Clock, means: ConnectionMeans
+        self, settings: ToolServerSettings, recorder: ToolRecorder, clock: Clock, means: ConnectionMeans
     ) -> None:
         self._settings = settings
-        self._record = record
+        self._recorder = recorder
         self._clock = clock
         self._means = means
         self._stale = asyncio.Event()
@@ -78,9 +87,10 @@ class ServerTask:
         return self._settings
 
     def change_rules(self, settings: ToolServerSettings) -> None:
-        """Take settings that differ in rules alone, and record the list with them."""
-        self._settings = settings
-        self._stale.set()
+        """Take settings that differ in rules alone."""
+        if settings != self._settings:
+            self._settings = settings
+            self._stale.set()  # a tool that was not allowed may be now
 
     async def run(self, connect: Connect) -> None:
         """Serve until cancelled."""
@@ -125,7 +135,7 @@ class ServerTask:
         except TimeoutError:
             raise ConnectionFailed("It did not list its tools in time.") from None
         try:
-            await self._record(self._settings, connection.protocol, listed.tools)
+            await self._recorder.record_list(self._settings, connection.protocol, listed.tools)
         except JournalError as error:
             log.warning("The tools of %s could not be recorded, which is retried: %s", self.name, error)
             self._stale.set()

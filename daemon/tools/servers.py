@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from daemon.engine.clock import Clock
+from daemon.engine.exceptions import JournalError
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.tools.connection import Connect, ConnectionMeans
 from daemon.tools.server_process import end_orphans
-from daemon.tools.server_task import Record, ServerTask
+from daemon.tools.server_task import ServerTask, ToolRecorder
 from daemon.tools.tool_call import (
     AskNow,
     InputNeeded,
@@ -45,23 +46,24 @@ class Configuration(Protocol):
 class ConnectedServers:
     """Servers of a configuration, connected inside the block; entering waits for none of them.
 
-    `load` brings the function that opens connections, whose import takes seconds. `record` gets each list of
-    tools: settings, protocol, tools as JSON.
+    `load` brings the function that opens connections; its import takes seconds, so it waits until there are
+    servers.
     """
 
     def __init__(
         self,
         configuration: Configuration,
         load: Callable[[], Awaitable[Connect]],
-        record: Record,
+        recorder: ToolRecorder,
         clock: Clock,
         means: ConnectionMeans,
     ) -> None:
         self._configuration = configuration
         self._load = load
-        self._record = record
+        self._recorder = recorder
         self._clock = clock
         self._means = means
+        self._connect: Connect | None = None
         self._servers: dict[str, ServerTask] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._tasks = set[asyncio.Task[None]]()
@@ -107,18 +109,24 @@ class ConnectedServers:
 
     async def _follow(self) -> None:
         """Start the servers, and adapt to each change of the configuration."""
-        await asyncio.to_thread(self._prepare_folder)
-        connect = await self._load()
+        for group in await asyncio.to_thread(end_orphans, self._means.folder):
+            log.info("Ended the tool server %d of a daemon that was killed.", group)
         while True:
             changed = self._configuration.changed
-            self._adapt(self._configuration.current.servers, connect)
+            servers = self._configuration.current.servers
+            await self._record_settings(servers)
+            if servers and self._connect is None:
+                self._means.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._connect = await self._load()
+            if self._connect:
+                self._adapt(servers, self._connect)
             await changed.wait()
 
-    def _prepare_folder(self) -> None:
-        folder = self._means.folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for group in end_orphans(folder):
-            log.info("Ended the tool server %d of a daemon that was killed.", group)
+    async def _record_settings(self, servers: Mapping[str, ToolServerSettings]) -> None:
+        try:
+            await self._recorder.record_settings(servers)
+        except JournalError as error:
+            log.warning("The rules of tool servers could not be recorded: %s", error)
 
     def _adapt(self, wanted: Mapping[str, ToolServerSettings], connect: Connect) -> None:
         for name, held in [*self._servers.items()]:
@@ -133,7 +141,7 @@ class ConnectedServers:
                 self._begin(held, connect)
 
     def _add(self, settings: ToolServerSettings) -> ServerTask:
-        held = ServerTask(settings, self._record, self._clock, self._means)
+        held = ServerTask(settings, self._recorder, self._clock, self._means)
         self._servers[settings.name] = held
         return held
 

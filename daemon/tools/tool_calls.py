@@ -10,12 +10,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol
 
 from daemon.actions.action import ActionContext
 from daemon.engine.event import Entry, in_seq_order, of_kind, part_key, storable_text
 from daemon.ism import ActionRefused
-from daemon.kinds import ActionObserved, LimitReached, ToolNotCalled
+from daemon.kinds import INNER, ActionObserved, LimitReached, ToolNotCalled, UnpromptedMessage
 from daemon.mind.asking import ask_owner_to_continue
 from daemon.prompts.chooser import fence_result
 from daemon.prompts.elements import truncate
@@ -49,6 +50,9 @@ MOST_QUESTIONS = 10
 """Most times that one call may need input."""
 
 LONGEST_PROGRESS = 80
+
+MOST_LOOKED_AT = 200
+"""Most observations of the inner life among which a call in doubt is looked for."""
 
 UNREACHABLE = ("away", "off", "needs consent")
 """States in which a server is not called."""
@@ -118,7 +122,7 @@ class ToolCall:
             observed = await self._observe(again=doubted)
         observed = await self._with_input(observed, again=doubted)
         if is_unknown(observed):
-            await self._tell_people(observed)
+            await self._tell_people()
         return self._shown(observed)
 
     # Before the call
@@ -300,14 +304,15 @@ class ToolCall:
 
     # After the call
 
-    async def _tell_people(self, observed: ActionObserved) -> None:
-        """Tell the people here that nobody knows whether the tool was used."""
-        if self.turn.addressed:
-            await say(
-                self.turn,
-                self.run.prompt("prompts/sentences/outcome_unknown", tool=self.name),
-                answers=False,
-            )
+    async def _tell_people(self) -> None:
+        """Tell the people of the conversation that nobody knows whether the tool was used."""
+        words = self.run.prompt("prompts/sentences/outcome_unknown", tool=self.name)
+        turn = self.turn
+        if turn.addressed:
+            await say(turn, words, answers=False)
+        elif turn.root not in (INNER, turn.thread):  # a branch speaks through its root
+            by = turn.first.seq
+            await turn.send("tell", turn.root, UnpromptedMessage(text=words, by=by, view=turn.root))
 
     def _shown(self, observed: ActionObserved) -> str:
         if observed.text == UNKNOWN_OUTCOME:  # the daemon died during the call
@@ -322,14 +327,19 @@ def is_unknown(observed: ActionObserved) -> bool:
 
 def has_unknown_outcome(turn: Turn, name: str) -> bool:
     """True if the last call of this tool in the conversation, before this step, may have been made."""
-    known: list[Entry[ActionObserved]] = [
-        entry for entry in turn.journal.tree_entries(turn.root, ActionObserved) if entry.seq < turn.began_seq
-    ]
+    known = _earlier_observations(turn)
     known += of_kind(ActionObserved, list(turn.execution.restart_log))
     calls = [
         entry for entry in in_seq_order([*known, *_earlier_steps(turn, name)]) if entry.event.name == name
     ]
     return bool(calls) and is_unknown(calls[-1].event)
+
+
+def _earlier_observations(turn: Turn) -> list[Entry[ActionObserved]]:
+    if turn.root == INNER:  # its thread has no end
+        return [*islice(turn.journal.latest_first(INNER, ActionObserved, turn.began_seq), MOST_LOOKED_AT)]
+    found = turn.journal.tree_entries(turn.root, ActionObserved)
+    return [entry for entry in found if entry.seq < turn.began_seq]
 
 
 def _earlier_steps(turn: Turn, name: str) -> Sequence[Entry[ActionObserved]]:

@@ -36,8 +36,8 @@ APPROVED = (
     "\n```\ncups: 3\n```\n[Alice chose “Approve”]"
 )
 UNKNOWN = (
-    "I called *shop.order*, and nobody knows whether it was done: I was interrupted, or no answer came. I have"
-    " not tried again. Look first: if I am to do it again, it may be done twice."
+    "I called *shop.order*, and nobody knows whether it was done: I was interrupted, or no answer came. I"
+    " have not tried again. Look first: if I am to do it again, it may be done twice."
 )
 SHOP = ToolServerSettings(name="shop", command="shop", trusted=True)
 CUPS: Mapping[str, Any] = {
@@ -92,7 +92,7 @@ class FileShop:
 
 
 def _is_order(entry: Entry[Any]) -> bool:
-    return entry.event.name == "shop.order"
+    return bool(entry.event.name == "shop.order")
 
 
 def shopping(home: Path) -> Mapping[str, Process]:

@@ -39,6 +39,23 @@ class ChangingConfiguration:
         event.set()
 
 
+RecordedList = tuple[ToolServerSettings, str, Sequence[Mapping[str, Any]]]
+
+
+class ListRecorder:
+    """Recorder that keeps what it gets."""
+
+    def __init__(self) -> None:
+        self.lists: list[RecordedList] = []
+
+    async def record_list(
+        self, settings: ToolServerSettings, protocol: str, raw: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self.lists.append((settings, protocol, raw))
+
+    async def record_settings(self, servers: Mapping[str, ToolServerSettings]) -> None: ...
+
+
 @dataclass(kw_only=True)
 class ServerBench:
     """Connected servers, and the lists that they recorded."""
@@ -46,7 +63,7 @@ class ServerBench:
     configuration: ChangingConfiguration
     servers: ConnectedServers
     folder: Path
-    lists: list[tuple[ToolServerSettings, str, Sequence[Mapping[str, Any]]]]
+    lists: list[RecordedList]
     progress: list[str] = field(default_factory=list)
 
     async def until(self, name: str, state: str) -> None:
@@ -70,13 +87,19 @@ class ServerBench:
 async def connected(
     folder: Path, *settings: ToolServerSettings, clock: Clock | None = None, secrets: Sequence[str] = ()
 ) -> AsyncIterator[ServerBench]:
-    lists: list[tuple[ToolServerSettings, str, Sequence[Mapping[str, Any]]]] = []
-
-    async def record(server: ToolServerSettings, protocol: str, tools: Sequence[Mapping[str, Any]]) -> None:
-        lists.append((server, protocol, tools))
-
+    recorder = ListRecorder()
     configuration = ChangingConfiguration(*settings)
     means = ConnectionMeans(folder=folder / "tools", secrets=secrets)
-    servers = ConnectedServers(configuration, load_connections, record, clock or SystemClock(), means)
+    servers = ConnectedServers(configuration, load_connections, recorder, clock or SystemClock(), means)
     async with servers:
-        yield ServerBench(configuration=configuration, servers=servers, folder=means.folder, lists=lists)
+        yield ServerBench(
+            configuration=configuration, servers=servers, folder=means.folder, lists=recorder.lists
+        )
+
+
+def is_running(pid: int) -> bool:
+    """True for a process that is neither gone nor a zombie."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
