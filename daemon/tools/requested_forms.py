@@ -23,7 +23,7 @@ MOST_REQUEST = 100_000
 
 MOST_MESSAGE, MOST_LABEL, MOST_HINT, MOST_NAME = 2_000, 150, 250, 200
 
-FORMATS: Mapping[str, Literal["email", "address", "date", "moment"]] = {
+FORMATS: Mapping[str, FieldKind] = {
     "email": "email",
     "uri": "address",
     "date": "date",
