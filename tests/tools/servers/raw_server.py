@@ -46,7 +46,8 @@ def notify(method: str, **params: Any) -> None:
 
 def tool(name: str) -> Message:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-    return {"name": name, "description": f"Does {name}.", "inputSchema": schema}
+    hints = {"readOnlyHint": name in os.environ.get("READS", "").split()}
+    return {"name": name, "description": f"Does {name}.", "inputSchema": schema, "annotations": hints}
 
 
 def discover(request: Message) -> None:
