@@ -26,6 +26,8 @@ JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.p
 CAPABILITIES = "model-capabilities.json"
 PAGE = ("console-token*", "mcp-token*", "console-sessions", "console-links", "*console-address*")
 OAUTH = ("oauth-tokens", "oauth-consents")
+"""Folders of the tokens of tool servers, and of consents that are waited for."""
+
 READS = "reads"
 TOOL_FOLDER = "tools"
 """Folder of logs, records and credentials of tool servers."""

@@ -57,6 +57,7 @@ from daemon.slack.places import (
 )
 from daemon.slack.shared_files import SlackFileSource, SlackSourceProvider
 from daemon.slack.speaker import SlackSpeaker
+from daemon.slack.user_groups import SlackUserGroups
 from daemon.slack.web_api import (
     OUT_OF_REACH,
     TIMEOUT,
@@ -472,6 +473,7 @@ class SlackSurface:
             self.name = workspace.me.name
             web = workspace.web
             archive = ConversationArchive(web)
+            self.user_groups = SlackUserGroups(web)
             self.files = SlackFileSource(web=web, access=self.access)
             self.shelf = SlackSourceProvider(workspace=workspace, archive=archive, fetcher=self.files)
             self.own_deletion = SlackMessageDeleter(workspace, archive)

@@ -54,7 +54,7 @@ async def stdio_transport(
     """Run the server inside the block. Raises OSError and ValueError if it cannot be started."""
     env = server_environment(settings.env, os.environ)
     process = await start_server(argv, env, settings.cwd)
-    record = await asyncio.to_thread(write_record, folder, settings.name, process.pid)
+    record = folder / f"{settings.name}.{process.pid}.running"
     # Unbounded: nobody waits for a server that does not read, and its calls are few.
     outgoing, taken = anyio.create_memory_object_stream[SessionMessage](float("inf"))
     given, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -66,6 +66,7 @@ async def stdio_transport(
             group.start_soon(_write_messages, process.stdin, taken, end)
             group.start_soon(log.follow, process.stderr)
             try:
+                await asyncio.to_thread(write_record, record, process.pid)
                 yield incoming, outgoing
             finally:
                 with anyio.CancelScope(shield=True):
