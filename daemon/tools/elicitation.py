@@ -217,7 +217,10 @@ def _is_choice(form: Form) -> bool:
 
 def _labels(run: ActionContext, only: FormField) -> Sequence[tuple[str, bool]]:
     if only.kind == "yes or no":
-        return [(run.label("button yes"), only.default is True), (run.label("button no"), only.default is False)]
+        return [
+            (run.label("button yes"), only.default is True),
+            (run.label("button no"), only.default is False),
+        ]
     return [(choice.label, choice.value == only.default) for choice in only.choices]
 
 

@@ -82,7 +82,7 @@ def call(request: Message) -> None:
         WAITING["asked"] = request
         more = {"elicitationId": "e1"} if rounds[0][0]["mode"] == "url" else {}
         send({"id": "asked", "method": "elicitation/create", "params": {**rounds[0][0], **more}})
-        return
+        return None
     state, _, number = params.get("requestState", f"{STATE}#0").partition("#")
     if state != STATE:
         reason = {"reason": "invalid_request_state"}
