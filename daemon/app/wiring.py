@@ -334,6 +334,7 @@ def make_inner_life(
         programs=[*_program_slots(means)],
         neighbours=tuple(sorted(neighbours)),
         tools=registry.tools,
+        open_dm=means.reach.direct,
     )
 
 

@@ -23,6 +23,7 @@ from daemon.engine.journal.reader import ALWAYS
 from daemon.engine.kinds import TurnBegan, WaitBegan
 from daemon.inner_life.note import Note, NoteFilter, note_states
 from daemon.inner_life.notes import MOST_LISTED_NOTES
+from daemon.inner_life.recipients import OpenDm
 from daemon.inner_life.records import (
     RECORD_TEXT,
     InnerRecord,
@@ -577,9 +578,15 @@ def _words(event: Event) -> tuple[str, str]:
     return "", ""
 
 
+async def _no_dm(_person: str) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLifeSetup:
-    """Parts of the inner life that its process needs; `said` as in TickContexts, `tools` of MCP servers."""
+    """Parts of the inner life that its process needs; `said` as in TickContexts, `tools` of MCP servers.
+    `open_dm` as in RecipientDirectory.
+    """
 
     state: InnerLifeState
     definitions: Mapping[str, ActionDefinition]
@@ -589,3 +596,4 @@ class InnerLifeSetup:
     programs: Sequence[str] = ()
     neighbours: Sequence[str] = ()
     tools: ToolSource | None = None
+    open_dm: OpenDm = _no_dm

@@ -50,6 +50,10 @@ MOST_ASKED = 10
 SEND_COMMAND = "message.send"
 
 
+OpenDm = Callable[[str], Awaitable[str]]
+"""Function that returns the thread of a person's direct messages; empty if there is none."""
+
+
 class ConversationOpener(Protocol):
     """Opener of conversations in Slack. Raises PostFailed, except from `look` and `name`."""
 

@@ -61,6 +61,8 @@ from daemon.kinds.inner_life_kinds import (
     Status,
     TickDue,
     TickLogged,
+    ToolCallRequested,
+    ToolErrand,
     UnpromptedMessage,
     UnpromptedOutcome,
 )
@@ -189,7 +191,9 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ProgramStarted,
     ProgramStopRequested,
     ProgramEnded,
+    ToolCallRequested,
     UnpromptedMessage,
+    ToolErrand,
     UnpromptedOutcome,
     BackfillCompleted,
     BackfillProgress,

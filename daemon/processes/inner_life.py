@@ -235,7 +235,11 @@ class TickRun:
         if self._turn.restart_log:  # work of this tick before a restart, which no context shows yet
             memory = memory.with_memory(self._turn.restart_log)
         tools = await tools_of_tick(
-            self._turn, self._life.tools, contexts.now.view, self._life.definitions.keys()
+            self._turn,
+            self._life.tools,
+            contexts.now.view,
+            self._life.definitions.keys(),
+            self._life.open_dm,
         )
         for region, text in contexts.regions().items():
             memory = memory.with_region(region, text)

@@ -268,7 +268,7 @@ class Turn:
         """True if this is a conversation in a DM, of which there may be many."""
         self.place = self.opened.event.place if self.opened else "a conversation"
         """The place of this conversation, for a sentence: "a direct message", "#general"."""
-        self.deciders: Sequence[str] = () if self.root == INNER else self.readers_among(self.owners)
+        self.deciders: Sequence[str] = self.readers_among(self.owners)
         """Owners who can read this conversation."""
 
     def _read_inputs(self, taken: Sequence[int]) -> None:
@@ -306,7 +306,12 @@ class Turn:
     # The conversation
 
     def readers_among(self, people: Sequence[str]) -> Sequence[str]:
-        """Return those of them who can read this conversation: in a DM, only the person whose it is."""
+        """Return those of them who can read this conversation: in a DM, only the person whose it is.
+
+        Nobody reads the inner life, so that nobody can be asked in it.
+        """
+        if self.root == INNER:
+            return ()
         if self.opened is None or self.opened.event.where not in ("dm", SERVED_PLACE):
             return people
         return [person for person in people if person == self.opened.event.user]
