@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
@@ -15,17 +16,23 @@ from tests.stories.stage import Stage
 Mode = Literal["auto", "legacy"]
 
 
-def token_of(stage: Stage) -> str:
-    return (stage.home / "mcp-token").read_text(encoding="utf-8").strip()
+def token_in(home: Path) -> str:
+    return (home / "mcp-token").read_text(encoding="utf-8").strip()
+
+
+@asynccontextmanager
+async def connected_to(home: Path, url: str, mode: Mode = "auto") -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token_in(home)}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        transport = streamable_http_client(f"{url}/mcp", http_client=http)
+        async with Client(transport, mode=mode) as client:
+            yield client
 
 
 @asynccontextmanager
 async def connected(stage: Stage, mode: Mode = "auto") -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {token_of(stage)}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
-        transport = streamable_http_client(f"{stage.soul.url}/mcp", http_client=http)
-        async with Client(transport, mode=mode) as client:
-            yield client
+    async with connected_to(stage.home, stage.soul.url, mode) as client:
+        yield client
 
 
 async def called(client: Client, tool: str, **arguments: Any) -> str:

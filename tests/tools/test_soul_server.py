@@ -15,10 +15,10 @@ from mcp import Client
 from daemon.app.journal_commands import verify_journal
 from rehearsal.people import CAROL
 from tests.signed_in import TOKEN
-from tests.stories.choosing import ASKED, answers, choice, offering, turning
+from tests.stories.choosing import ASKED, answers, calls, choice, offering, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_approval import publish, publishing
-from tests.tools.soul_client import Mode, called, connected, conversation_in, token_of, tried
+from tests.tools.soul_client import Mode, called, connected, conversation_in, token_in, tried
 
 PUBLIC = ["ask", "search_memory"]
 SECRET = "the wedding is in Palermo"
@@ -118,7 +118,7 @@ async def test_a_conversation_in_slack_finds_nothing_that_a_client_asked(stage: 
 
 async def test_the_token_opens_the_server_alone_and_nothing_else_opens_it(stage: Stage) -> None:
     await stage.wake(mcp_server="all", port=0)
-    token, url = token_of(stage), stage.soul.url
+    token, url = token_in(stage.home), stage.soul.url
     assert (stage.home / "mcp-token").stat().st_mode & 0o777 == 0o600
 
     async def status(path: str, method: str = "POST", **headers: str) -> tuple[int, str]:
@@ -170,7 +170,7 @@ async def test_calls_an_hour_are_limited(stage: Stage) -> None:
     assert len(mcp_calls(stage)) == 3
 
 
-async def test_dollars_a_day_are_limited_also_in_the_middle_of_an_answer(stage: Stage) -> None:
+async def test_dollars_a_day_are_limited_for_clients_alone(stage: Stage) -> None:
     await stage.wake(mcp_server="public", mcp_daily_usd=0.000_1)
     async with connected(stage) as client:
         stage.model.say(reply("It cost something."))
@@ -186,6 +186,16 @@ async def test_dollars_a_day_are_limited_also_in_the_middle_of_an_answer(stage: 
         waited = await called(client, "ask", conversation=conversation_in(first))
         assert waited.startswith("It cost something."), "what is paid may be heard"
     assert mcp_calls(stage)[1] == ("ask", "refused")
+
+
+async def test_an_answer_ends_where_it_has_cost_the_days_dollars(stage: Stage) -> None:
+    await stage.wake(mcp_server="public", mcp_daily_usd=0.000_1, ism_enabled=True)
+    async with connected(stage) as client:
+        answers(stage, turning(), reply("So far I know nothing."))
+        said = await called(client, "ask", question=ASKED)
+    assert said.startswith("I am on it.\n\nSo far I know nothing.")
+    assert calls(stage) == ["pipeline", "pipeline"], "it chooses nothing any more"
+    assert [limit.event.person for limit in stage.entries("limit")] == ["MCP"]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -260,7 +270,7 @@ async def test_what_needs_an_approval_is_declined_and_no_client_approves_anythin
 
 async def test_the_owner_gets_the_pages_views_without_secrets(stage: Stage) -> None:
     await stage.wake(mcp_server="all", console_token="a-token-of-the-page-itself")
-    token = token_of(stage)
+    token = token_in(stage.home)
     async with connected(stage) as client:
         tools = await client.list_tools()
         assert {"list_threads", "trace", "costs", "health", "search_journal"} <= {t.name for t in tools.tools}
