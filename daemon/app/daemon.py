@@ -377,7 +377,7 @@ class StatusView:
 
     def _tool_state(self) -> Mapping[str, Any]:
         """Return a line for each tool server; empty without any."""
-        servers = self._services.servers
+        servers = self._services.tools
         names = servers.configuration.current.servers
         lines = [f"{name}: {state_line(servers.connected.state_of(name))}" for name in names]
         return {"tools": lines} if lines else {}
@@ -401,7 +401,7 @@ class StatusView:
         if self._services.library:
             found += self._services.library.find_faults()
         found += self._own_files.changed
-        found += self._services.servers.configuration.faults
+        found += self._services.tools.configuration.faults
         more = len(found) - MOST_NAMED_FAULTS
         if more > 0:
             found[MOST_NAMED_FAULTS:] = [
