@@ -20,6 +20,7 @@ from daemon.settings.mcp_configuration import ToolServersConfiguration
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.slack.surface import SlackSurface
 from daemon.tools.connection import Connect, Connection, ConnectionMeans
+from daemon.tools.elicitation import ToolQuestions
 from daemon.tools.mcp_tools import make_tool_action
 from daemon.tools.offered_tools import OfferedTools
 from daemon.tools.servers import ConnectedServers
@@ -95,13 +96,29 @@ def make_tool_services(
         configuration=configuration,
         catalogue=catalogue,
         connected=connected,
-        offered=_make_offered_tools(catalogue, slack, servers or connected),
+        offered=_make_offered_tools(configuration, catalogue, slack, servers or connected),
     )
 
 
-def _make_offered_tools(catalogue: ToolCatalogue, slack: SlackSurface, servers: ToolServers) -> OfferedTools:
-    approvals = ToolApprovals(catalogue=catalogue)
-    means = ToolMeans(servers=servers, newest=catalogue.newest, approve=approvals.obtain_approval)
+def _make_offered_tools(
+    configuration: ToolServersConfiguration,
+    catalogue: ToolCatalogue,
+    slack: SlackSurface,
+    servers: ToolServers,
+) -> OfferedTools:
+    def url_of(server: str) -> str:
+        settings = configuration.current.servers.get(server)
+        return settings.url if settings else ""
+
+    approvals = ToolApprovals(catalogue=catalogue, groups=slack)
+    questions = ToolQuestions(approvals=approvals, url_of=url_of)
+    means = ToolMeans(
+        servers=servers,
+        newest=catalogue.newest,
+        approve=approvals.obtain_approval,
+        answer_input=questions.answer_input,
+        ask_during_call=questions.ask_during_call,
+    )
     return OfferedTools(
         recorded=catalogue,
         make=partial(make_tool_action, means=means),
