@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from daemon.tools.server_process import end_orphans, identify
-from tests.tools.connected import RAW, is_running, wait_for
+from tests.tools.connected import RAW, connected, is_running, raw_server, wait_for
 
 DAEMON = """
 import asyncio, pathlib, sys
@@ -122,3 +122,44 @@ async def test_a_record_that_is_none_kills_nobody(tmp_path: Path, pid: object) -
     (tmp_path / "raw.1.running").write_text("[" * 100_000)
     assert end_orphans(tmp_path) == []
     assert not records(tmp_path)
+
+
+FAKE_BWRAP = """#!/bin/sh
+echo "$@" >> {log}
+while [ "$1" != -- ]; do
+    [ "$1" = --chdir ] && cd "$2"
+    shift
+done
+shift
+exec "$@"
+"""
+
+
+async def test_a_server_in_the_sandbox_is_started_by_bubblewrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, tool = tmp_path / "asked", tmp_path / "bin" / "bwrap"
+    tool.parent.mkdir()
+    tool.write_text(FAKE_BWRAP.format(log=log))
+    tool.chmod(0o755)
+    home = tmp_path / "home"
+    for name in ("tools", "processes", "reads"):
+        (home / name).mkdir(parents=True)
+    (home / "journal.db").touch()
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    async with connected(home, raw_server(sandbox=True)) as bench:
+        assert await bench.text("echo", "x") == '{"text": "x"}'
+    started = log.read_text().splitlines()[-1]
+    work = home / "tools" / "work" / "raw"
+    assert started.startswith("--die-with-parent --unshare-net --unshare-pid --unshare-ipc --ro-bind / / ")
+    assert f"--tmpfs {home} --bind {work} {work} --chdir {work} -- " in started, "nothing of the soul is seen"
+
+
+async def test_a_server_that_cannot_be_isolated_is_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    async with connected(tmp_path, raw_server(sandbox=True)) as bench:
+        await bench.until("raw", "away")
+        assert "cannot be isolated: bwrap is not there" in bench.servers.state_of("raw").why
+        assert not bench.running()
