@@ -15,7 +15,7 @@ MOST_VALUES = 250_000
 EVENT_END = re.compile(rb"\r?\n\r?\n")
 """End of a server-sent event."""
 
-ENDLESS = 20
+ENDLESS = 5
 """Multiple of the most bytes after which a line without end is given up."""
 
 MOST_KEPT = 256

@@ -60,8 +60,7 @@ async def stdio_transport(
     env = server_environment(settings.env, os.environ)
     process = await start_server(argv, env, settings.cwd)
     record = folder / f"{settings.name}.{process.pid}.running"
-    # Unbounded: nobody waits for a server that does not read, and its calls are few.
-    outgoing, taken = anyio.create_memory_object_stream[SessionMessage](float("inf"))
+    outgoing, taken = anyio.create_memory_object_stream[SessionMessage](0)
     given, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     assert process.stdin
     assert process.stderr

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,27 +33,25 @@ PARENT = "import os, time; os.fork() or time.sleep(600)"
 """Server that ends at once and leaves a child behind."""
 
 
-@asynccontextmanager
-async def small_daemon(folder: Path, *argv: str) -> AsyncIterator[tuple[int, int]]:
-    """Run a daemon with one server; yield the pids of both."""
-    daemon = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-B", "-c", DAEMON, str(folder), sys.executable, "-I", "-S", "-B", *argv),
-        stdout=subprocess.PIPE,
-    )
+@contextmanager
+def small_daemon(folder: Path, *argv: str) -> Iterator[tuple[int, int]]:
+    """Run a daemon with one server; yield the pids of both. If it is killed, it stays a zombie."""
+    command = [sys.executable, "-B", "-c", DAEMON, str(folder), sys.executable, "-I", "-S", "-B", *argv]
+    daemon = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert daemon.stdout
-    server = int(await daemon.stdout.readline())
+    server = int(daemon.stdout.readline())
     try:
         yield daemon.pid, server
     finally:
-        with suppress(ProcessLookupError):
-            daemon.kill()
-        await daemon.wait()
+        daemon.kill()
+        daemon.wait()
+        daemon.stdout.close()
         with suppress(ProcessLookupError):
             os.killpg(server, signal.SIGKILL)
 
 
 async def test_what_a_killed_daemon_left_ends_at_the_next_start(tmp_path: Path) -> None:
-    async with small_daemon(tmp_path, str(RAW), "stays") as (daemon, server):
+    with small_daemon(tmp_path, str(RAW), "stays") as (daemon, server):
         assert end_orphans(tmp_path) == []
         assert is_running(server)
         os.kill(daemon, signal.SIGKILL)
@@ -66,7 +63,7 @@ async def test_what_a_killed_daemon_left_ends_at_the_next_start(tmp_path: Path) 
 
 
 async def test_a_child_that_a_server_left_behind_ends_too(tmp_path: Path) -> None:
-    async with small_daemon(tmp_path, "-c", PARENT) as (daemon, server):
+    with small_daemon(tmp_path, "-c", PARENT) as (daemon, server):
         await wait_for(lambda: not is_running(server))
         os.kill(daemon, signal.SIGKILL)
         await wait_for(lambda: not is_running(daemon))

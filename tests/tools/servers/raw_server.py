@@ -129,14 +129,11 @@ def endless(request: Message) -> None:
 
 
 def flood(request: Message) -> None:
-    token = request["params"]["_meta"]["progressToken"]
+    while request["params"]["arguments"]["text"] == "stderr":
+        sys.stderr.write("y" * 70 + "\n")
+    changed = json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     while True:
-        for _ in range(100):
-            notify("notifications/message", level="info", data="x")
-            sys.stderr.write("y" * 70 + "\n")
-            sys.stdout.write("no message\n")
-        notify("notifications/tools/list_changed")
-        notify("notifications/progress", progressToken=f"{token}x", progress=1)
+        sys.stdout.write(f"{changed}\nno message\n" * 1_000)
 
 
 def large(request: Message) -> None:
