@@ -40,6 +40,9 @@ REFRESH_SECONDS = 30.0
 
 ACCEPTED = "application/json, text/event-stream"
 NO_REDIRECT = AnyUrl("http://127.0.0.1/")
+LONGEST_ISSUER = 200
+"""Most characters of an issuer that a sentence shows."""
+
 PROBE: Mapping[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}
 """Request without an effect, which a server refuses without a token."""
 
@@ -238,15 +241,16 @@ def _fault_of_flow(settings: ToolServerSettings, context: OAuthContext, error: E
 
 
 def foreign_issuer(settings: ToolServerSettings, named: str | None) -> str:
-    """Return the origin of the authorization server that a server names, if the owner did not name it."""
+    """Return the authorization server that a server names, if the owner did not name it; else empty."""
     if not named:
         return ""
     trusted = settings.oauth.issuer or str(parse_address(settings.url).origin)
+    if issuers_match(named, trusted):
+        return ""
     try:
-        origin = str(parse_address(named).origin)
+        return parse_address(named).url[:LONGEST_ISSUER]
     except AddressRefused:
         return "another address"
-    return "" if issuers_match(named, trusted) else origin
 
 
 def foreign_issuer_fault(server: str, other: str) -> HttpFault:

@@ -51,6 +51,7 @@ class OAuthPlace:
             "/mcp": self.mcp,
             f"{well_known}-protected-resource/mcp": self.resource,
             f"{well_known}-authorization-server": self.metadata,
+            f"{well_known}-authorization-server/tenant": self.metadata,
             "/register": self.register,
             "/authorize": self.authorize,
             "/token": self.token,
@@ -64,7 +65,7 @@ class OAuthPlace:
         here = self.loopback.url
         return web.json_response(
             {
-                "issuer": here,
+                "issuer": self.issuer or here,
                 "authorization_endpoint": self.named_endpoint or f"{here}/authorize",
                 "token_endpoint": f"{here}/token",
                 "registration_endpoint": f"{here}/register",
@@ -86,7 +87,7 @@ class OAuthPlace:
     async def authorize(self, request: web.Request) -> web.Response:
         asked = dict(request.query)
         self.authorized.append(asked)
-        answer = {"state": asked["state"], "iss": self.loopback.url}
+        answer = {"state": asked["state"], "iss": self.issuer or self.loopback.url}
         if self.refuses_consent:
             answer["error"] = "access_denied"
         else:

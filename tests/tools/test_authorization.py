@@ -241,6 +241,27 @@ async def test_a_secret_goes_to_no_authorization_server_that_the_owner_did_not_n
         assert other.grants == ["client_credentials"]
 
 
+async def test_a_secret_goes_to_no_other_issuer_at_the_same_origin_either(machine: OwnersMachine) -> None:
+    own = {"client_id": "soul", "client_secret": "s3cr3t", "grant": "client_credentials"}
+    machine.place.clients["soul"] = "s3cr3t"
+    machine.place.issuer = tenant = f"{machine.place.loopback.url}/tenant"
+    code, sentence = await machine.refusal(**own)
+    assert (code, f"names {tenant} as its authorization server" in sentence) == (FaultCode.NOT_DONE, True)
+    with pytest.raises(RequestFault, match="got no secret"):
+        await machine.consent(client_id="soul", client_secret="s3cr3t")
+    assert not machine.place.grants
+    assert await machine.stock(**own, issuer=tenant) == "seven croissants"
+
+
+async def test_a_client_of_the_owner_is_not_registered(machine: OwnersMachine) -> None:
+    machine.place.clients["soul"] = "s3cr3t"
+    await machine.consent(client_id="soul", client_secret="s3cr3t", scopes=("write",))
+    assert await machine.stock() == "seven croissants"
+    [asked] = machine.place.authorized
+    assert (asked["client_id"], asked["scope"]) == ("soul", "write")
+    assert not machine.place.registered
+
+
 async def test_a_login_address_in_the_network_is_never_opened(machine: OwnersMachine) -> None:
     machine.place.named_endpoint = "http://169.254.169.254/authorize"
     with pytest.raises(RequestFault, match="not allowed"):
