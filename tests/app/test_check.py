@@ -65,7 +65,10 @@ def test_all_is_well(told: Told) -> None:
         ),
         (["actions: [Respond, Xyz]"], "there is no action Xyz; there are AskPerson, Escalate, "),
         (["actions: [Respond]", "transitions: {clsing: done}"], "there is no process clsing; is it closing?"),
-        (["actions: [Respond]", "then: nowhere"], "there is no process nowhere; there are asking_leave, cl"),
+        (
+            ["actions: [Respond]", "then: nowhere"],
+            "there is no process nowhere; there are allowing, asking_l",
+        ),
         (["actions: [Respond]", "limits: {loops: 0}"], "`limits.loops` cannot be used: it should be greater"),
         (["actions: [Respond, Respond]"], "the action Respond stands there twice: take one away"),
         (["actions: [Respond]", "transitions: {mending: broken}"], "it has a transition to itself"),
