@@ -30,6 +30,8 @@ from daemon.app.discovery import (
     prompt_catalogue,
     with_samples,
 )
+from daemon.app.soul_clients import OwnerStatus, mount_soul_server
+from daemon.app.tool_services import ToolServices, make_tool_services
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
@@ -56,8 +58,8 @@ from daemon.console.access import (
     install_guard,
     mount_sessions,
     read_or_make_token,
-    read_token,
 )
+from daemon.console.consent_callback import mount_consent_callback
 from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
 from daemon.console.routes import ConsoleSetup, ModelHealth, backend_as_json, mount_console, mount_overview
@@ -80,11 +82,15 @@ from daemon.prompts.elements import soul_name_in
 from daemon.prompts.prompt_catalogue import SOUL_TEXT, Playbook
 from daemon.settings.home import project_root, restrict_permissions, version, write_private
 from daemon.settings.parse import ConfigError
+from daemon.settings.token_file import read_token
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
 from daemon.tools.changed_tools import ToolListWatch
+from daemon.tools.consent_answers import ConsentAnswers
+from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
+from daemon.tools.tool_call import ToolServers
 from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
@@ -234,7 +240,7 @@ MOST_NAMED_FAULTS = 5
 """Most faulty files of the owner that are named."""
 
 
-def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> None:
+def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> StatusView:
     view = StatusView(services, own_files)
     console = ConsoleSetup(
         journal=services.journal,
@@ -249,6 +255,7 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
     mount_console(app, console)
     mount_overview(app, view.overview)
     view.metrics().mount(app)
+    return view
 
 
 class StatusView:
@@ -370,6 +377,11 @@ class StatusView:
         part: float | None = self._hearing_state()[name]
         return part
 
+    def for_owner(self) -> OwnerStatus:
+        return OwnerStatus(
+            overview=self.overview, inner=self.inside, health=lambda: {**self.health(), **self.details()}
+        )
+
     def _faults(self) -> Sequence[str]:
         reported = [self._models.report_as_json(one)["sentence"] for one in self._models.reports]
         lacking = self._services.claude.backend.check.wrong
@@ -437,11 +449,14 @@ async def run_rehearsal(settings: Settings, rehearsal: RehearsalMount) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningDaemon:
-    name: str
     url: str
     credentials: PageCredentials
     services: DaemonServices
     worker: Worker
+
+    @property
+    def name(self) -> str:
+        return soul_name_in(self.services.texts.current_text(SOUL_TEXT))
 
     @property
     def journal(self) -> Journal:
@@ -479,11 +494,12 @@ async def start_daemon(
     processes: Mapping[str, Process] | None = None,
     writer: type[JournalWriter] = JournalWriter,
     sandbox: Open | None = None,
+    servers: ToolServers | None = None,
 ) -> AsyncIterator[RunningDaemon]:
     """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
     `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
-    rehearsed services. `processes`: used instead of the configured ones.
+    rehearsed services. `processes` and `servers` (of tools): used instead of the configured ones.
     """
     folder = folder or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
@@ -496,18 +512,23 @@ async def start_daemon(
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        services = await _make_services(stack, settings, clock, journal, texts, slack, here)
-        mount_status(app, services, files)
+        clients = mount_soul_server(settings, app, folder)
+        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
+        tools = make_tool_services(
+            secret, clock, journal, folder, slack, servers, rehearsal.tools if rehearsal else None
+        )
+        services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
+        view = mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        secret = replace(settings, console_token=credentials.token)
+        await enter(tools.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
-        worker = await _run_worker(stack, secret, world, grace, slack, clear, services.tools)
+        worker = await _run_worker(stack, secret, world, grace, slack, clear, tools.catalogue)
         stack.push_async_callback(slack.stop)
         await slack.connect()
-        name = soul_name_in(texts.current_text(SOUL_TEXT))
-        yield RunningDaemon(name=name, url=here, credentials=credentials, services=services, worker=worker)
+        await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
+        yield RunningDaemon(url=here, credentials=credentials, services=services, worker=worker)
 
 
 def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
@@ -537,6 +558,7 @@ async def _make_services(
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
+    tools: ToolServices,
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
@@ -565,7 +587,8 @@ async def _make_services(
         ),
         thinking=LiveCalls(),
         library=library,
-        tools=ToolCatalogue(journal),
+        served=ServedSpeaker(ServedTimes(journal, clock.now)),
+        tools=tools,
     )
     await _begin_look_up(stack, services)
     return services
@@ -662,6 +685,7 @@ async def _bind_application(
     )
     if credentials:
         mount_sessions(app, credentials)
+        mount_consent_callback(app, ConsentAnswers(settings.soul_home, clock.now).deliver)
     if rehearsal:
         try:
             await stack.enter_async_context(rehearsal.mounted(app))

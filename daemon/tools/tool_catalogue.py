@@ -95,7 +95,7 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingTool:
-    """A tool that waits for an owner's consent; `before` is the definition last offered, if any."""
+    """A tool that waits for an owner; `before` is the definition last offered, None for a new one."""
 
     offered: OfferedTool
     before: RecordedTool | None

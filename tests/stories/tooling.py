@@ -60,7 +60,7 @@ class Shop:
 
     @property
     def catalogue(self) -> ToolCatalogue:
-        return self.stage.soul.services.tools
+        return self.stage.soul.services.tools.catalogue
 
     def action(self) -> ActionDefinition:
         async def perform(run: RunContext, sale: Sale) -> str:
