@@ -92,10 +92,14 @@ class Shop:
         await self.stage.wake(**settings)
         await self.is_open()
 
+    def puts(self, *tools: dict[str, Any]) -> None:
+        """Give the server other tools, of which it does not tell."""
+        self._file("tools").write_text(json.dumps(tools))
+
     async def lists(self, *tools: dict[str, Any]) -> None:
         """Have the server change its tools, and wait until the soul has heard of it."""
         before = len(self.stage.entries("tools-listed"))
-        self._file("tools").write_text(json.dumps(tools))
+        self.puts(*tools)
         pid = self._pid()
         os.kill(pid, signal.SIGUSR1)
         await until(lambda: not self._pid())
