@@ -13,7 +13,9 @@ from tests.soak import later
 from tests.stories.choosing import answers, choice, press, pressed, questions, shown, told, whispers
 from tests.stories.stage import ALICE, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.stage import CAROL as CAROL_DM
+from tests.stories.tool_shelf import ON_IT
 from tests.stories.tooling import Shop, selling, tool
+from tests.tools.soul_client import called, connected
 
 BUTTONS = ["Approve", "Decline", "Always in this channel"]
 READS = {"readOnlyHint": True}
@@ -149,6 +151,16 @@ async def test_it_asks_by_the_rule_and_by_what_a_trusted_server_says(
     else:
         await shop.sells("alice")
     assert shop.sold == ([] if asks else ["a cake"])
+
+
+async def test_a_client_of_the_soul_s_own_server_approves_nothing(shop: Shop) -> None:
+    await shop.opens(approvers=["asker"], outsiders=True, mcp_server="public")
+    answers(shop.stage, ON_IT, selling(), choice("Respond"), reply("I may not."))
+    async with connected(shop.stage) as client:
+        said = await called(client, "ask", question="Sell a cake.")
+    assert "I may not." in said
+    assert (shop.sold, questions(shop.stage)) == ([], [])
+    assert "nobody who may approve" in told(shop.stage)
 
 
 async def test_always_holds_in_its_channel_until_it_is_taken_back(shop: Shop) -> None:

@@ -57,7 +57,9 @@ class Shop:
     def _file(self, name: str) -> Path:
         return self.stage.words.parent / f"shop-{name}"
 
-    async def opens(self, *owners: str, tools: tuple[dict[str, Any], ...] = (), **rules: Any) -> None:
+    async def opens(
+        self, *owners: str, tools: tuple[dict[str, Any], ...] = (), mcp_server: str = "off", **rules: Any
+    ) -> None:
         """Start the soul with the shop, which sells; `rules` are the owner's."""
         words = self.stage.words
         take_playbooks(self.stage)
@@ -72,7 +74,8 @@ class Shop:
         }
         (words / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
         (words / "mcp.json").chmod(0o600)
-        await self.stage.wake(ism_enabled=True, owner_user_ids=frozenset(owners or (CAROL.id,)))
+        owned = {"owner_user_ids": frozenset(owners or (CAROL.id,))}
+        await self.stage.wake(ism_enabled=True, mcp_server=mcp_server, **owned)
         await self.is_open()
 
     async def is_open(self) -> None:
