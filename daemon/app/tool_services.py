@@ -11,6 +11,7 @@ from pathlib import Path
 
 from config import Settings
 from daemon.app.discovery import load_connections
+from daemon.app.page_consents import PageConsents
 from daemon.app.tool_configuration import make_tool_configuration
 from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
@@ -20,6 +21,7 @@ from daemon.settings.mcp_configuration import ToolServersConfiguration
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.slack.surface import SlackSurface
 from daemon.tools.connection import Connect, Connection, ConnectionMeans
+from daemon.tools.elicitation import ToolQuestions
 from daemon.tools.mcp_tools import make_tool_action
 from daemon.tools.offered_tools import OfferedTools
 from daemon.tools.servers import ConnectedServers
@@ -63,13 +65,17 @@ class ToolServices:
     catalogue: ToolCatalogue
     connected: ConnectedServers
     offered: OfferedTools
+    consents: PageConsents
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Connect the servers in the block, as the configuration says at any time."""
         # Real time: a file changes and a server answers in it.
         async with in_background(self.configuration.watch(asyncio.sleep)), self.connected:
-            yield
+            try:
+                yield
+            finally:
+                await self.consents.close()
 
 
 def make_tool_services(
@@ -77,13 +83,14 @@ def make_tool_services(
     clock: Clock,
     journal: Journal,
     folder: Path,
+    page: str,
     slack: SlackSurface,
     servers: ToolServers | None = None,
     rehearsed: RehearsedTools | None = None,
 ) -> ToolServices:
     """Return the tools; `folder` holds the owner's texts, and `settings` have all secrets.
 
-    `servers`: called instead of the configured ones.
+    `page` is its address for browsers. `servers`: called instead of the configured ones.
     """
     add = rehearsed.added_to if rehearsed else None
     configuration = make_tool_configuration(folder, settings.mcp_config, add)
@@ -95,13 +102,30 @@ def make_tool_services(
         configuration=configuration,
         catalogue=catalogue,
         connected=connected,
-        offered=_make_offered_tools(catalogue, slack, servers or connected),
+        consents=PageConsents(configuration, settings.soul_home, page, clock.now),
+        offered=_make_offered_tools(configuration, catalogue, slack, servers or connected),
     )
 
 
-def _make_offered_tools(catalogue: ToolCatalogue, slack: SlackSurface, servers: ToolServers) -> OfferedTools:
+def _make_offered_tools(
+    configuration: ToolServersConfiguration,
+    catalogue: ToolCatalogue,
+    slack: SlackSurface,
+    servers: ToolServers,
+) -> OfferedTools:
+    def url_of(server: str) -> str:
+        settings = configuration.current.servers.get(server)
+        return settings.url if settings else ""
+
     approvals = ToolApprovals(catalogue=catalogue, groups=slack)
-    means = ToolMeans(servers=servers, newest=catalogue.newest, approve=approvals.obtain_approval)
+    questions = ToolQuestions(approvals=approvals, url_of=url_of)
+    means = ToolMeans(
+        servers=servers,
+        newest=catalogue.newest,
+        approve=approvals.obtain_approval,
+        answer_input=questions.answer_input,
+        ask_during_call=questions.ask_during_call,
+    )
     return OfferedTools(
         recorded=catalogue,
         make=partial(make_tool_action, means=means),

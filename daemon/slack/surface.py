@@ -537,13 +537,13 @@ class SlackSurface:
         """The workspace's id; empty before the context is entered."""
         return self._workspace.me.team if self.name else ""
 
-    async def members_of(self, group: str) -> Collection[str] | None:
-        """Return the ids of a user group's members; None if they cannot be read now."""
-        return await self.user_groups.members_of(group)
-
     async def is_of_workspace(self, id: str) -> bool:
         """True if Slack says that this user is a full member of the workspace: no guest and no outsider."""
         return await self._workspace.people.look_up_audience(id) == "dm"
+
+    async def members_of(self, group: str) -> Collection[str] | None:
+        """Return the ids of a user group's members; None if they cannot be read now."""
+        return await self.user_groups.members_of(group)
 
     async def name_of(self, id: str) -> str:
         """Return the name of an id, or "" if Slack is late."""

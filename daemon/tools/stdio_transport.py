@@ -19,6 +19,7 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
+from daemon.lifetime import run_to_end
 from daemon.sandbox.environment import repair_surrogates
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd
@@ -70,7 +71,7 @@ async def stdio_transport(
                 yield incoming, outgoing
             finally:
                 with anyio.CancelScope(shield=True):
-                    await end_server(process, record)
+                    await run_to_end(end_server(process, record))
                 group.cancel_scope.cancel()
     finally:
         for stream in (outgoing, taken, given, incoming):
