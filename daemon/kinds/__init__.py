@@ -95,6 +95,7 @@ from daemon.kinds.tool_kinds import (
     StandingApproval,
     StandingApprovalEnded,
     ToolAccepted,
+    ToolInDoubt,
     ToolNotCalled,
     ToolsListed,
 )
@@ -200,5 +201,6 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     StandingApproval,
     StandingApprovalEnded,
     ToolNotCalled,
+    ToolInDoubt,
     *FORGETTING,
 )

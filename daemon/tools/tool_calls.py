@@ -7,16 +7,14 @@ it, people are told, and the model sees it.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any, Protocol
 
 from daemon.actions.action import ActionContext
-from daemon.engine.event import Entry, in_seq_order, of_kind, part_key, storable_text
+from daemon.engine.event import Entry, in_seq_order, of_kind, root_of, storable_text
 from daemon.ism import ActionRefused
-from daemon.kinds import INNER, ActionObserved, LimitReached, ToolNotCalled, UnpromptedMessage
+from daemon.kinds import INNER, ActionObserved, LimitReached, ToolInDoubt, ToolNotCalled, UnpromptedMessage
 from daemon.mind.asking import ask_owner_to_continue
 from daemon.prompts.chooser import fence_result
 from daemon.prompts.elements import truncate
@@ -38,8 +36,6 @@ from daemon.turn.kept_results import DOCUMENT, HEAD, LONGEST_RESULT, TAIL, resul
 from daemon.turn.speech import say
 from daemon.turn.turn import UNKNOWN_OUTCOME, Turn
 
-log = logging.getLogger(__name__)
-
 STOP_GRACE = 0.2
 """Seconds that a stopped call has to tell its server."""
 
@@ -50,9 +46,6 @@ MOST_QUESTIONS = 10
 """Most times that one call may need input."""
 
 LONGEST_PROGRESS = 80
-
-MOST_LOOKED_AT = 200
-"""Most observations of the inner life among which a call in doubt is looked for."""
 
 UNREACHABLE = ("away", "off", "needs consent")
 """States in which a server is not called."""
@@ -89,10 +82,6 @@ class ToolMeans:
     ask_during_call: AskDuringCall | None = None
 
 
-class CallStopped(Exception):
-    """A person's stop while a call was open."""
-
-
 @dataclass(slots=True, kw_only=True)
 class ToolCall:
     """A call of a tool with these arguments, from the choice to the result."""
@@ -117,12 +106,15 @@ class ToolCall:
         await self._check_offered()
         await self._check_limit()
         with self.turn.deps.gauge.count_tool_call(self.turn.root) as self.end_count:
-            doubted = has_unknown_outcome(self.turn, self.name)
+            doubted = not self.tool.is_repeatable and is_in_doubt(self.turn, self.name)
             await self.means.approve(self.run, self.tool, self.arguments, may_be_done=doubted)
             observed = await self._observe(again=doubted)
         observed = await self._with_input(observed, again=doubted)
         if is_unknown(observed):
+            await self._record_doubt()
             await self._tell_people()
+        elif doubted and not observed.details.get("failed"):
+            await self._record_doubt(settled=True)
         return self._shown(observed)
 
     # Before the call
@@ -196,24 +188,21 @@ class ToolCall:
     async def _called(self, request: ToolRequest) -> ActionObserved:
         self.end_count()
         if self.turn.execution.stopping.is_set():
-            return self._failed("stopped", "")
+            return self._failed("stopped")
         try:
             result = await self._interruptible(request)
-        except CallStopped:
-            return self._unknown(self.run.label("stopped"))
         except StateExpired as error:
             return ActionObserved(name=self.name, text=str(error), details={"expired": True})
         except ToolCallFailed as error:
             return self._failed("failed", str(error))
         except ToolOutcomeUnknown as error:
             return self._unknown(str(error))
-        except Exception as error:  # the call may have been carried out, so it has an outcome
-            log.warning("The call of %s went wrong; its outcome is unknown.", self.name, exc_info=error)
-            return self._unknown("")
+        if result is None:
+            return self._unknown(self.run.label("stopped"))
         return self._observed(result)
 
-    async def _interruptible(self, request: ToolRequest) -> ToolResult | InputNeeded:
-        """Wait for the call or for a stop. A stopped call has a moment to tell its server."""
+    async def _interruptible(self, request: ToolRequest) -> ToolResult | InputNeeded | None:
+        """Wait for the call or for a stop (None). A stopped call has a moment to tell its server."""
         ask = self.means.ask_during_call
         asking = ask(self.run, self.tool) if ask else None
         call = asyncio.ensure_future(self.means.servers.call(request, self._show_progress, asking))
@@ -227,7 +216,7 @@ class ToolCall:
                 await asyncio.wait({call}, timeout=STOP_GRACE)
         if not call.done() or call.cancelled():
             call.add_done_callback(_retrieve_error)
-            raise CallStopped
+            return None
         return call.result()
 
     def _show_progress(self, text: str) -> None:
@@ -260,9 +249,10 @@ class ToolCall:
         note = self.run.prompt("prompts/sentences/long_result", document=name, characters=left_out)
         return f"{text[:HEAD]}\n{note}\n{text[-TAIL:]}"
 
-    def _failed(self, meaning: str, why: str) -> ActionObserved:
+    def _failed(self, meaning: str, why: str = "") -> ActionObserved:
         said = self.run.label(meaning)
-        return ActionObserved(name=self.name, text=f"{said}: {why}" if why else said)
+        text = f"{said}: {why}" if why else said
+        return ActionObserved(name=self.name, text=text, details={"failed": True})
 
     def _unknown(self, why: str) -> ActionObserved:
         """Return the observation of a call that may have been carried out; a repeatable one only failed."""
@@ -304,6 +294,10 @@ class ToolCall:
 
     # After the call
 
+    async def _record_doubt(self, *, settled: bool = False) -> None:
+        people = tuple(askers_of(self.turn))
+        await self.turn.record(ToolInDoubt(tool=self.name, people=people, settled=settled))
+
     async def _tell_people(self) -> None:
         """Tell the people of the conversation that nobody knows whether the tool was used."""
         words = self.run.prompt("prompts/sentences/outcome_unknown", tool=self.name)
@@ -325,33 +319,33 @@ def is_unknown(observed: ActionObserved) -> bool:
     return bool(observed.details.get("unknown")) or observed.text == UNKNOWN_OUTCOME
 
 
-def has_unknown_outcome(turn: Turn, name: str) -> bool:
-    """True if the last call of this tool in the conversation, before this step, may have been made."""
-    known = _earlier_observations(turn)
-    known += of_kind(ActionObserved, list(turn.execution.restart_log))
-    calls = [
-        entry for entry in in_seq_order([*known, *_earlier_steps(turn, name)]) if entry.event.name == name
-    ]
-    return bool(calls) and is_unknown(calls[-1].event)
+def is_in_doubt(turn: Turn, name: str) -> bool:
+    """True if nobody knows what came of the last call of this tool here, or for these people, before now.
+
+    A replay sees the same: what is older than the turn, and the steps before this one.
+    """
+    recorded = [*_doubts_before(turn), *turn.execution.restart_log, *_doubts_of_context(turn)]
+    in_doubt = False
+    for entry in in_seq_order(recorded):
+        match entry.event:
+            case ToolInDoubt(tool=tool, settled=settled) if tool == name:
+                in_doubt = not settled
+            case ActionObserved(name=done) if done == name and is_unknown(entry.event):
+                in_doubt = True
+    return in_doubt
 
 
-def _earlier_observations(turn: Turn) -> list[Entry[ActionObserved]]:
-    if turn.root == INNER:  # its thread has no end
-        return [*islice(turn.journal.latest_first(INNER, ActionObserved, turn.began_seq), MOST_LOOKED_AT)]
-    found = turn.journal.tree_entries(turn.root, ActionObserved)
-    return [entry for entry in found if entry.seq < turn.began_seq]
+def _doubts_before(turn: Turn) -> Sequence[Entry[Any]]:
+    askers = set(askers_of(turn))
+    older = [one for one in turn.journal.entries_of_kind(ToolInDoubt) if one.seq < turn.began_seq]
+    return [one for one in older if root_of(one.thread) == turn.root or askers.intersection(one.event.people)]
 
 
-def _earlier_steps(turn: Turn, name: str) -> Sequence[Entry[ActionObserved]]:
-    """Return the observations of this tool by the steps before, in this context."""
-    record = turn.execution.record
-    found = list[Entry[Any]]()
-    for number in range(1, turn.ctx.uses_of(name) + 1):
-        key = f"{turn.ctx.path}/{name}#{number}"
-        entry = record.find(part_key(key, "done")) or record.find(key)
-        if entry:
-            found.append(entry)
-    return of_kind(ActionObserved, found)
+def _doubts_of_context(turn: Turn) -> Sequence[Entry[ToolInDoubt]]:
+    """Return those of the steps before, in this context."""
+    keys = [f"{turn.ctx.path}/{ToolInDoubt.kind}#{n + 1}" for n in range(turn.ctx.uses_of(ToolInDoubt.kind))]
+    found = [turn.execution.record.find(key) for key in keys]
+    return of_kind(ToolInDoubt, filter(None, found))
 
 
 def _retrieve_error(call: asyncio.Future[Any]) -> None:
