@@ -70,7 +70,7 @@ def make_modal(asked: str, channel: str, form: Form) -> dict[str, Any]:
         "callback_id": CALLBACK,
         "private_metadata": json.dumps({"asked": asked, "channel": channel}),
         "title": _plain(form.title, TITLE_MOST),
-        "submit": _plain(form.word("send"), TITLE_MOST),
+        "submit": _plain(form.word("opened" if form.link else "send"), TITLE_MOST),
         "close": _plain(form.word("cancel"), TITLE_MOST),
         "blocks": blocks,
     }
@@ -112,7 +112,7 @@ def _element(form: Form, one: FormField) -> dict[str, Any]:
         case "moment":
             return {"type": "datetimepicker", **_initial("initial_date_time", one, int)}
         case "yes or no":
-            options = [_option(form.word("yes"), YES), _option(form.word("no"), NO)]
+            options = [_option(form.word("button yes"), YES), _option(form.word("button no"), NO)]
             return _menu(one, options, [0 if one.default else 1] if isinstance(one.default, bool) else [])
         case "one" | "several":
             options = [_option(choice.label, str(place)) for place, choice in enumerate(one.choices)]

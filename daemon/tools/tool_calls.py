@@ -33,6 +33,7 @@ from daemon.tools.tool_call import (
 from daemon.tools.tool_catalogue import OfferedTool
 from daemon.turn.input_policy import DELIBERATION_PROCESS
 from daemon.turn.kept_results import DOCUMENT, HEAD, LONGEST_RESULT, TAIL, result_document
+from daemon.turn.open_questions import withdraw_questions_of_steps
 from daemon.turn.speech import say
 from daemon.turn.turn import UNKNOWN_OUTCOME, Turn
 
@@ -181,9 +182,11 @@ class ToolCall:
             return await self._called(request)
 
         if self.tool.is_repeatable:
-            return await self.turn.effect_soon(self.name, given, do)
-        entry = await self.turn.effect(self.name, given, do, repeatable=False)
-        return entry.event
+            observed = await self.turn.effect_soon(self.name, given, do)
+        else:
+            observed = (await self.turn.effect(self.name, given, do, repeatable=False)).event
+        await withdraw_questions_of_steps(self.turn)
+        return observed
 
     async def _called(self, request: ToolRequest) -> ActionObserved:
         self.end_count()

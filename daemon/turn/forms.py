@@ -42,7 +42,7 @@ DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 EMAIL = re.compile(r"[^\s@<>]{1,64}@[^\s@<>.]{1,63}(?:\.[^\s@<>.]{1,63}){1,8}")
 
 FORM_WORDS = (
-    *("send", "cancel", "yes", "no", "open", "form not opened"),
+    *("send", "cancel", "button yes", "button no", "open", "opened", "form not opened"),
     *("needed", "too short", "too long", "too small", "too large", "too few", "too many"),
     *("no number", "no whole number", "no email", "no address", "no date", "no choice"),
 )
