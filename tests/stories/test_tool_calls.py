@@ -49,7 +49,7 @@ async def serving(stage: Stage, rules: Mapping[str, Any] = NO_RULES, reads: str 
     take_playbooks(stage)
     await stage.wake(**{"ism_enabled": True, **OWNED, **more})
     await until(lambda: stage.soul.journal.thread_entries(TOOLS, ToolsListed))
-    await until(lambda: stage.soul.services.servers.connected.state_of("raw").state == "ready")
+    await until(lambda: stage.soul.services.tools.connected.state_of("raw").state == "ready")
 
 
 def heard_file(stage: Stage) -> Path:
