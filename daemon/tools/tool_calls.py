@@ -6,19 +6,18 @@ it, people are told, and the model sees it.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from daemon.actions.action import ActionContext
-from daemon.engine.event import Entry, in_seq_order, of_kind, root_of, storable_text
 from daemon.ism import ActionRefused
-from daemon.kinds import INNER, ActionObserved, LimitReached, ToolInDoubt, ToolNotCalled, UnpromptedMessage
+from daemon.kinds import ActionObserved, LimitReached, ToolNotCalled
 from daemon.mind.asking import ask_owner_to_continue
 from daemon.prompts.chooser import fence_result
 from daemon.prompts.elements import truncate
 from daemon.settings.limits import CONTINUE
+from daemon.tools.call_doubts import is_in_doubt, record_doubt, settle_doubt
 from daemon.tools.tool_approvals import askers_of
 from daemon.tools.tool_call import (
     AskNow,
@@ -27,21 +26,13 @@ from daemon.tools.tool_call import (
     ToolCallFailed,
     ToolOutcomeUnknown,
     ToolRequest,
-    ToolResult,
     ToolServers,
 )
 from daemon.tools.tool_catalogue import OfferedTool
+from daemon.tools.tool_observations import ToolObserver, is_unknown, wait_unless_stopped
 from daemon.turn.input_policy import DELIBERATION_PROCESS
-from daemon.turn.kept_results import DOCUMENT, HEAD, LONGEST_RESULT, TAIL, result_document
 from daemon.turn.open_questions import withdraw_questions_of_steps
-from daemon.turn.speech import say
 from daemon.turn.turn import UNKNOWN_OUTCOME, Turn
-
-STOP_GRACE = 0.2
-"""Seconds that a stopped call has to tell its server."""
-
-MOST_RESULT = 10_000_000
-"""Most characters of a result."""
 
 MOST_QUESTIONS = 10
 """Most times that one call may need input."""
@@ -102,6 +93,10 @@ class ToolCall:
     def name(self) -> str:
         return self.tool.name
 
+    @property
+    def observer(self) -> ToolObserver:
+        return ToolObserver(self.run, self.name)
+
     async def result(self) -> str:
         """Make the call and return its result as text for the model. Raises ActionRefused without a call."""
         await self._check_offered()
@@ -112,10 +107,10 @@ class ToolCall:
             observed = await self._observe(again=doubted)
         observed = await self._with_input(observed, again=doubted)
         if is_unknown(observed):
-            await self._record_doubt()
-            await self._tell_people()
+            words = self.run.prompt("prompts/sentences/outcome_unknown", tool=self.name)
+            await record_doubt(self.turn, self.name, words)
         elif doubted and not observed.details.get("failed"):
-            await self._record_doubt(settled=True)
+            await settle_doubt(self.turn, self.name)
         return self._shown(observed)
 
     # Before the call
@@ -191,78 +186,29 @@ class ToolCall:
     async def _called(self, request: ToolRequest) -> ActionObserved:
         self.end_count()
         if self.turn.execution.stopping.is_set():
-            return self._failed("stopped")
-        try:
-            result = await self._interruptible(request)
-        except StateExpired as error:
-            return ActionObserved(name=self.name, text=str(error), details={"expired": True})
-        except ToolCallFailed as error:
-            return self._failed("failed", str(error))
-        except ToolOutcomeUnknown as error:
-            return self._unknown(str(error))
-        if result is None:
-            return self._unknown(self.run.label("stopped"))
-        return self._observed(result)
-
-    async def _interruptible(self, request: ToolRequest) -> ToolResult | InputNeeded | None:
-        """Wait for the call or for a stop (None). A stopped call has a moment to tell its server."""
+            return self.observer.fail("stopped")
         ask = self.means.ask_during_call
         asking = ask(self.run, self.tool) if ask else None
-        call = asyncio.ensure_future(self.means.servers.call(request, self._show_progress, asking))
-        stopped = asyncio.ensure_future(self.turn.execution.stopping.wait())
+        call = self.means.servers.call(request, self._show_progress, asking)
         try:
-            await asyncio.wait({call, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopped.cancel()
-            if not call.done():
-                call.cancel()
-                await asyncio.wait({call}, timeout=STOP_GRACE)
-        if not call.done() or call.cancelled():
-            call.add_done_callback(_retrieve_error)
-            return None
-        return call.result()
+            result = await wait_unless_stopped(self.turn, call)
+        except StateExpired as error:
+            return self.observer.expire(str(error))
+        except ToolCallFailed as error:
+            return self.observer.fail("failed", str(error))
+        except ToolOutcomeUnknown as error:
+            return self._unknown(str(error))
+        return self.observer.see(result) if result else self._unknown(self.run.label("stopped"))
+
+    def _unknown(self, why: str) -> ActionObserved:
+        """Return the observation of a call that may have been made; one that may be repeated only failed."""
+        if self.tool.is_repeatable:
+            return self.observer.fail("failed", why)
+        return self.observer.doubt(why)
 
     def _show_progress(self, text: str) -> None:
         line = truncate(" ".join(text.split()), LONGEST_PROGRESS)
         self.run.show_status(f"{self.name}: {line}" if line else self.name)
-
-    # The observation
-
-    def _observed(self, result: ToolResult | InputNeeded) -> ActionObserved:
-        if isinstance(result, InputNeeded):
-            asked = {"requests": dict(result.requests), "state": result.state}
-            return ActionObserved(
-                name=self.name, text=self.run.label("needs input"), details={"input": asked}
-            )
-        if len(result.text) > MOST_RESULT:
-            return self._failed("failed", self.run.label("result too large"))
-        text = storable_text(result.text)
-        if result.is_error:
-            text = f"{self.run.label('tool error')}: {text}"
-        details: dict[str, Any] = {}
-        if result.links:
-            details["links"] = list(result.links)
-        if len(text) > LONGEST_RESULT:
-            details[DOCUMENT] = result_document(self.name, text)
-            text = self._head_and_tail(details[DOCUMENT]["name"], text)
-        return ActionObserved(name=self.name, text=text, details=details)
-
-    def _head_and_tail(self, name: str, text: str) -> str:
-        left_out = f"{len(text) - HEAD - TAIL:,}"
-        note = self.run.prompt("prompts/sentences/long_result", document=name, characters=left_out)
-        return f"{text[:HEAD]}\n{note}\n{text[-TAIL:]}"
-
-    def _failed(self, meaning: str, why: str = "") -> ActionObserved:
-        said = self.run.label(meaning)
-        text = f"{said}: {why}" if why else said
-        return ActionObserved(name=self.name, text=text, details={"failed": True})
-
-    def _unknown(self, why: str) -> ActionObserved:
-        """Return the observation of a call that may have been carried out; a repeatable one only failed."""
-        if self.tool.is_repeatable:
-            return self._failed("failed", why)
-        seen = self._failed("outcome unknown", why)
-        return replace(seen, details={"unknown": True})
 
     # Input from people
 
@@ -277,7 +223,7 @@ class ToolCall:
                 return observed
             questions += 1
             if questions > MOST_QUESTIONS:
-                return self._failed("failed", self.run.label("too many questions"))
+                return self.observer.fail("failed", self.run.label("too many questions"))
             answers = await self._answers(InputNeeded(**needed))
             await self._check_offered()
             observed = await self._observe(answers, needed["state"], again=again)
@@ -295,63 +241,7 @@ class ToolCall:
         await self.means.approve(self.run, self.tool, self.arguments)
         return await self._observe()
 
-    # After the call
-
-    async def _record_doubt(self, *, settled: bool = False) -> None:
-        people = tuple(askers_of(self.turn))
-        await self.turn.record(ToolInDoubt(tool=self.name, people=people, settled=settled))
-
-    async def _tell_people(self) -> None:
-        """Tell the people of the conversation that nobody knows whether the tool was used."""
-        words = self.run.prompt("prompts/sentences/outcome_unknown", tool=self.name)
-        turn = self.turn
-        if turn.addressed:
-            await say(turn, words, answers=False)
-        elif turn.root not in (INNER, turn.thread):  # a branch speaks through its root
-            by = turn.first.seq
-            await turn.send("tell", turn.root, UnpromptedMessage(text=words, by=by, view=turn.root))
-
     def _shown(self, observed: ActionObserved) -> str:
         if observed.text == UNKNOWN_OUTCOME:  # the daemon died during the call
             return f"{self.run.label('outcome unknown')}: {observed.text}"
         return observed.text
-
-
-def is_unknown(observed: ActionObserved) -> bool:
-    """True if nobody knows whether the action was carried out."""
-    return bool(observed.details.get("unknown")) or observed.text == UNKNOWN_OUTCOME
-
-
-def is_in_doubt(turn: Turn, name: str) -> bool:
-    """True if nobody knows what came of the last call of this tool here, or for these people, before now.
-
-    A replay sees the same: what is older than the turn, and the steps before this one.
-    """
-    recorded = [*_doubts_before(turn), *turn.execution.restart_log, *_doubts_of_context(turn)]
-    in_doubt = False
-    for entry in in_seq_order(recorded):
-        match entry.event:
-            case ToolInDoubt(tool=tool, settled=settled) if tool == name:
-                in_doubt = not settled
-            case ActionObserved(name=done) if done == name and is_unknown(entry.event):
-                in_doubt = True
-    return in_doubt
-
-
-def _doubts_before(turn: Turn) -> Sequence[Entry[Any]]:
-    askers = set(askers_of(turn))
-    older = [one for one in turn.journal.entries_of_kind(ToolInDoubt) if one.seq < turn.began_seq]
-    return [one for one in older if root_of(one.thread) == turn.root or askers.intersection(one.event.people)]
-
-
-def _doubts_of_context(turn: Turn) -> Sequence[Entry[ToolInDoubt]]:
-    """Return those of the steps before, in this context."""
-    keys = [f"{turn.ctx.path}/{ToolInDoubt.kind}#{n + 1}" for n in range(turn.ctx.uses_of(ToolInDoubt.kind))]
-    found = [turn.execution.record.find(key) for key in keys]
-    return of_kind(ToolInDoubt, filter(None, found))
-
-
-def _retrieve_error(call: asyncio.Future[Any]) -> None:
-    """Retrieve the error of an abandoned call, or asyncio logs it."""
-    if not call.cancelled():
-        call.exception()
