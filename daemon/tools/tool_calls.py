@@ -214,19 +214,22 @@ class ToolCall:
 
     async def _with_input(self, observed: ActionObserved, *, again: bool) -> ActionObserved:
         """Ask people for the input that the call needs, and go on with it, until it needs none."""
-        questions = 0
-        while True:
-            if observed.details.get("expired"):
-                observed = await self._begin_anew()
-            needed = observed.details.get("input")
-            if not needed:
-                return observed
-            questions += 1
-            if questions > MOST_QUESTIONS:
+        rounds = 0
+        while observed.details.keys() & {"input", "expired"}:
+            if rounds == MOST_QUESTIONS:
                 return self.observer.fail("failed", self.run.label("too many questions"))
-            answers = await self._answers(InputNeeded(**needed))
-            await self._check_offered()
-            observed = await self._observe(answers, needed["state"], again=again)
+            rounds += 1
+            observed = await self._next_round(observed, again=again)
+        return observed
+
+    async def _next_round(self, observed: ActionObserved, *, again: bool) -> ActionObserved:
+        needed = observed.details.get("input")
+        if needed is None:  # the server forgot what it had asked
+            await self.means.approve(self.run, self.tool, self.arguments)
+            return await self._observe()
+        answers = await self._answers(InputNeeded(**needed))
+        await self._check_offered()
+        return await self._observe(answers, needed["state"], again=again)
 
     async def _answers(self, needed: InputNeeded) -> Mapping[str, Any]:
         answers = None
@@ -235,11 +238,6 @@ class ToolCall:
         if answers is None:
             return {key: {"action": "decline"} for key in needed.requests}
         return answers
-
-    async def _begin_anew(self) -> ActionObserved:
-        """Begin the call again, with a fresh approval, as the server forgot what it had asked."""
-        await self.means.approve(self.run, self.tool, self.arguments)
-        return await self._observe()
 
     def _shown(self, observed: ActionObserved) -> str:
         if observed.text == UNKNOWN_OUTCOME:  # the daemon died during the call
