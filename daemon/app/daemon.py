@@ -500,10 +500,8 @@ async def start_daemon(
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
         secret = replace(settings, console_token=credentials.token)
-        tool_services = make_tool_services(secret, clock, journal, folder)
+        tool_services = make_tool_services(secret, clock, journal, folder, servers)
         services = await _make_services(stack, settings, clock, journal, texts, slack, tool_services, here)
-        tools = make_offered_tools(tool_services.catalogue, slack, servers or tool_services.connected)
-        services = replace(services, tools=tools)
         mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
@@ -574,6 +572,7 @@ async def _make_services(
         thinking=LiveCalls(),
         library=library,
         servers=servers,
+        tools=make_offered_tools(servers.catalogue, slack, servers.called),
     )
     await _begin_look_up(stack, services)
     return services

@@ -235,11 +235,12 @@ def secrets_of(settings: Settings) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolServices:
-    """Configured tool servers, what they offer, and the connections to them."""
+    """Configured tool servers, what they offer, the connections to them, and the servers that are called."""
 
     configuration: ToolServersConfiguration
     catalogue: ToolCatalogue
     connected: ConnectedServers
+    called: ToolServers
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -249,13 +250,20 @@ class ToolServices:
             yield
 
 
-def make_tool_services(settings: Settings, clock: Clock, journal: Journal, folder: Path) -> ToolServices:
-    """Return the tool servers; `folder` holds the owner's texts, and `settings` have all secrets."""
+def make_tool_services(
+    settings: Settings, clock: Clock, journal: Journal, folder: Path, called: ToolServers | None = None
+) -> ToolServices:
+    """Return the tool servers; `folder` holds the owner's texts, and `settings` have all secrets.
+
+    `called` are used instead of the connected ones.
+    """
     configuration = make_tool_configuration(folder, settings.mcp_config)
     catalogue = ToolCatalogue(journal)
     means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
     connected = ConnectedServers(configuration, load_connections, catalogue, clock, means)
-    return ToolServices(configuration=configuration, catalogue=catalogue, connected=connected)
+    return ToolServices(
+        configuration=configuration, catalogue=catalogue, connected=connected, called=called or connected
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +288,7 @@ class DaemonServices:
     thinking: LiveCalls
     library: FolderLibrary | None
     servers: ToolServices
-    tools: OfferedTools | None = None
+    tools: OfferedTools
 
 
 def make_offered_tools(
@@ -449,10 +457,10 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
 
 
 def _played(services: DaemonServices) -> Sequence[str]:
-    """Return the playbooks that are run: without the ISM only the errands, which take an owner's tools."""
+    """Return the playbooks that are run: without the ISM only the errands, which use an owner's tools."""
     if services.settings.ism_enabled:
         return services.texts.playbooks
-    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS and services.tools]
+    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS]
 
 
 def _action_dependencies(services: DaemonServices) -> ActionDependencies:
@@ -528,7 +536,7 @@ def make_turn_dependencies(
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
         own_actions=own_actions,
         actions=frozenset(actions),
-        servers_at=services.tools.servers_at if services.tools else _no_servers,
+        servers_at=services.tools.servers_at,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,
@@ -537,10 +545,6 @@ def make_turn_dependencies(
         queue=services.queue,
         fits=Notes(journal).fits,
     )
-
-
-def _no_servers(_seq: int) -> Sequence[str]:
-    return ()
 
 
 def _make_limit_checker(services: DaemonServices) -> LimitChecker:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rehearsal.people import ALICE
 from tests.stories.choosing import pressed, questions
 from tests.stories.stage import Stage
 from tests.stories.ticking import do, does, thinks, tick
 from tests.stories.tool_shelf import raw_tool, server, some_tools, with_tools
 
-ALIVE = {"inner_life_enabled": True}
+ALIVE: Mapping[str, Any] = {"inner_life_enabled": True}
 
 
 async def test_a_tick_uses_a_tool_that_only_reads_and_the_next_one_sees_the_result(stage: Stage) -> None:
