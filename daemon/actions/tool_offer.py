@@ -157,7 +157,7 @@ def _counts(tools: Sequence[ListedTool]) -> Iterator[str]:
 def _shown(one: ListedTool) -> ActionDefinition:
     made = one.make()
     described = truncate(one_line(made.description), LONGEST_DESCRIPTION)
-    return replace(made, description=described, by_others=True)
+    return replace(made, description=described, by_others=True, logs_result=False)
 
 
 def _unlisted(one: ListedTool) -> ActionDefinition:
@@ -171,6 +171,7 @@ def _unlisted(one: ListedTool) -> ActionDefinition:
         args=AnyArguments,
         by_others=True,
         listed=False,
+        logs_result=False,
         stands_for=one.make,
     )
 
@@ -198,7 +199,12 @@ def find_tool(tools: Sequence[ListedTool], description: str) -> ActionDefinition
         return "\n\n".join(map(described_tool, found))
 
     return ActionDefinition(
-        name=FIND_TOOL, description=description, perform=perform, args=FindToolArguments, effect=True
+        name=FIND_TOOL,
+        description=description,
+        perform=perform,
+        args=FindToolArguments,
+        effect=True,
+        logs_result=False,
     )
 
 

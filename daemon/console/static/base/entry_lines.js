@@ -213,7 +213,7 @@ const RUNS = {
   calls: "at a limit", tokens: "at a limit", money: "at a limit", time: "at a limit",
 };
 /** Model calls that nobody was to read. */
-const PRIVATE = new Set(["compare", "think", "judge", "choose", "summarize", "learn"]);
+const PRIVATE = new Set(["compare", "think", "judge", "choose", "choose_tool", "summarize", "learn"]);
 /** Model calls of a reading, and of the inner life. */
 const READS = { compare: "compares it with what it said before", recurse: "reads on", read: "reads it in one call", llm_query: "reads a piece", extract: "says what it knows by now" };
 const STOPPED = { reaction: "with a 🛑 reaction", button: "with the Stop button" };
