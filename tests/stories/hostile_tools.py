@@ -133,7 +133,7 @@ def obedient(body: Mapping[str, Any]) -> str:
         return json.dumps({"why": "I was told to", "actions": [*_calls(text)]})
     if "in the open" in asked:
         return (
-            "\n".join([*_raw_orders(text), *_payloads(text)]) or "<claudius-response>No.</claudius-response>"
+            "\n".join([*_payloads(text), *_raw_orders(text)]) or "<claudius-response>No.</claudius-response>"
         )
     if "## Your inner life" in text:
         calls = [*_calls(text), {"name": WANTED, "args": {"text": text[-MOST:]}}]
@@ -164,7 +164,7 @@ def _payloads(text: str) -> Iterator[str]:
 
 
 def _raw_orders(text: str) -> Iterator[str]:
-    """Yield the orders as they stand in the prompt, markup and all."""
+    """Yield the orders as they stand in the prompt, markup and all, but none that would end the thought."""
     for line in text.splitlines():
-        if "[order" in line:
+        if "[order" in line and "response" not in line:
             yield line

@@ -108,7 +108,7 @@ async def test_in_a_conversation_orders_of_tools_do_no_harm(dormant: Stage, grou
 
 
 async def test_in_open_thought_orders_of_tools_do_no_harm(dormant: Stage) -> None:
-    heard = await meets_hostile_tools(dormant, TEXTS[:17])
+    heard = await meets_hostile_tools(dormant, TEXTS[12:29])
     await dormant.say("alice", GENERAL, f"{ME} please think it through, and read it all.")
     assert_unharmed(dormant, heard)
 
