@@ -44,7 +44,6 @@ from daemon.claude.capability_probes import TEXTS, ask_probe
 from daemon.claude.client import KNOWN, LOOKING_UP, UNLISTED, ClaudeClient
 from daemon.claude.models import is_listed
 from daemon.claude.requests import Schema
-from daemon.console.access import read_token
 from daemon.console.server import bind, url_of
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
@@ -67,6 +66,7 @@ from daemon.settings.home import (
 from daemon.settings.limits import AllowedProgram
 from daemon.settings.mcp_servers import ToolServersFile
 from daemon.settings.parse import ConfigError
+from daemon.settings.token_file import read_token
 from daemon.slack.block_text import count_at, parse_json
 from daemon.slack.places import OTHER_DAEMON_ADVICE
 from daemon.slack.status import ADVICE, DONE
@@ -402,6 +402,9 @@ def _server(backend: ModelBackend) -> str:
     return said
 
 
+GROUP_SCOPE = "usergroups:read"
+"""Scope that only approvals by user groups need."""
+
 NOWHERE, NEVER = "C0000000000", "1.000000"
 """Channel and ts of a conversation that does not exist."""
 
@@ -447,8 +450,11 @@ async def _scopes(web: WebApi, wanted: Set[str]) -> Finding:
     answer = await web.call_readonly(web.client.auth_test)
     shown = str(answer.headers.get("X-OAuth-Scopes", ""))
     missing = sorted(wanted - {scope.strip() for scope in shown.split(",")})
+    fix = "Add them at https://api.slack.com/apps, OAuth & Permissions, and install the app again"
+    if missing == [GROUP_SCOPE]:
+        said = f"{GROUP_SCOPE} is missing, so no user group (S…) can approve calls of tools. {fix}"
+        return doubtful_finding("scopes", said)
     if missing:
-        fix = "Add them at https://api.slack.com/apps, OAuth & Permissions, and install the app again"
         return ill_finding("scopes", f"{', '.join(missing)} are missing. {fix}")
     return well_finding("scopes", f"all {len(wanted)} that manifest.json asks for")
 

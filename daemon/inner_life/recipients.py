@@ -16,6 +16,7 @@ from daemon.engine.journal.journal import Journal, Projection
 from daemon.engine.journal.reader import ALWAYS
 from daemon.inner_life.records import LINKS, InnerRecord, InnerRecords, record_change, record_in_words
 from daemon.kinds import (
+    SERVED_PLACE,
     AmbientMessage,
     CommandRan,
     ConversationOpened,
@@ -160,7 +161,7 @@ class RecipientDirectory:
 
     async def _conversation(self, thread: str) -> str:
         opened = self._journal.latest_of_kind(thread, ConversationOpened)
-        if opened is None or opened.event.where == "terminal" or "." in thread:
+        if opened is None or opened.event.where in ("terminal", SERVED_PLACE) or "." in thread:
             return ""
         await self._doors.record_readers(thread)
         return thread

@@ -7,6 +7,8 @@ from daemon.kinds.conversation_kinds import (
     ANSWERED,
     OWN_WORDS,
     REMINDER,
+    SERVED_CALLER,
+    SERVED_PLACE,
     TOO_LATE,
     ActionObserved,
     ActionStarted,
@@ -94,6 +96,9 @@ from daemon.kinds.thought_kinds import (
 from daemon.kinds.tool_kinds import (
     TOOLS,
     RecordedTool,
+    ServedCallBegan,
+    ServedCallEnded,
+    ServedOutcome,
     StandingApproval,
     StandingApprovalEnded,
     ToolAccepted,
@@ -204,5 +209,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     StandingApproval,
     StandingApprovalEnded,
     ToolNotCalled,
+    ServedCallBegan,
+    ServedCallEnded,
     *FORGETTING,
 )

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from daemon.settings.mcp_oauth import read_oauth
 from daemon.settings.mcp_rules import (
     ConfigObject,
     read_any_text,
@@ -26,13 +27,13 @@ from daemon.settings.mcp_rules import (
 )
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.settings.mcp_variables import ServerVariables, is_shown, shown_name
-from daemon.settings.parse import UNSENDABLE, read_url
+from daemon.settings.parse import SECRETS, UNSENDABLE, read_url
 
 HTTP_TYPES = ("http", "streamable-http", "streamableHttp")
 """Words for streamable HTTP; the longer ones are those of other clients."""
 
 OF_COMMAND = ("command", "args", "env", "cwd")
-OF_URL = ("url", "headers")
+OF_URL = ("url", "headers", "oauth")
 SHARED = (*OF_COMMAND, *OF_URL, "type")
 
 ADDRESS_KEYS = ("serverUrl", "httpUrl")
@@ -56,6 +57,9 @@ OWN_ALONE = OWN.keys() - {"tools", "timeout"}
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 """Token of RFC 9110."""
+
+PROGRAM = re.compile(r"(?:~?/)?(?:[A-Za-z._+-]{1,30}[0-9.]{0,4}/){0,9}[A-Za-z._+-]{1,30}[0-9.]{0,4}")
+"""Form of programs that errors show."""
 
 ENV_NAME = re.compile(r"[^=\0]{1,200}")
 
@@ -147,6 +151,9 @@ class ServerReader:
             found["url"] = read_url(self._filled(given["url"]).strip())
         if "headers" in given:
             found["headers"] = self._read_pairs("headers", given["headers"], _read_header)
+        if "oauth" in given:
+            with self._faults_of("`oauth`"):
+                found["oauth"] = read_oauth(given["oauth"], self._variables.fill_all)
         return found
 
     def _read_program(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,7 +257,7 @@ def _foreign_remark(key: str) -> str:
 def _shown_program(value: object) -> str:
     """Return the program as written, if it does not look like a misplaced secret."""
     text = str(value).strip()
-    if all(map(is_shown, filter(None, text.removeprefix("~").split("/")))):
+    if PROGRAM.fullmatch(text) and not text.startswith(SECRETS):
         return f" ({text})"
     return ""
 

@@ -6,7 +6,6 @@ for a secret here: such a request is declined, and people are told.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,8 +58,6 @@ ASKS_PAGE = "prompts/sentences/tool_asks_page"
 SECRET_WANTED = "prompts/sentences/secret_wanted"
 REQUEST_DECLINED = "prompts/sentences/request_declined"
 
-log = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolQuestions:
@@ -91,17 +88,17 @@ class ToolQuestions:
         questions = StepQuestions(run.turn)
 
         async def ask_now(request: Mapping[str, Any]) -> Mapping[str, Any]:
+            mark = fingerprint(request)[:8]
             try:
                 form = self._form(run, tool, request)
             except RequestRefused as refusal:
-                log.info("Declined what %s asked during a call: %s.", tool.server, refusal)
+                await questions.tell(f"declined-{mark}", _refusal_in_words(run, tool, refusal))
                 return DECLINED
             question = self._question(run, tool, form, await self._people(run.turn, tool, form))
             if not question.to:
                 return DECLINED
             seconds = max(tool.rules.timeout - MARGIN, 0.0)
-            name = f"input-{fingerprint(request)[:8]}"
-            return response(form, await questions.ask(name, question, seconds))
+            return response(form, await questions.ask(f"input-{mark}", question, seconds))
 
         return ask_now
 
@@ -168,15 +165,17 @@ class ToolQuestions:
         )
 
     async def _tell(self, run: ActionContext, tool: OfferedTool, refusal: RequestRefused) -> None:
-        """Tell people here why a request was declined, and what they can do."""
-        if not run.turn.addressed:
-            return
-        subject = refusal.subject.replace("`", TICK)
-        if refusal.meaning == "secret wanted":
-            text = run.prompt(SECRET_WANTED, tool=tool.name, field=f"`{subject or '…'}`")
-        else:
-            text = run.prompt(REQUEST_DECLINED, tool=tool.name, why=run.label(refusal.meaning))
-        await say(run.turn, text, "input-declined", answers=False)
+        if run.turn.addressed:
+            text = _refusal_in_words(run, tool, refusal)
+            await say(run.turn, text, "input-declined", answers=False)
+
+
+def _refusal_in_words(run: ActionContext, tool: OfferedTool, refusal: RequestRefused) -> str:
+    """Return why a request was declined, and what people can do."""
+    if refusal.meaning == "secret wanted":
+        field = refusal.subject.replace("`", TICK) or "…"
+        return run.prompt(SECRET_WANTED, tool=tool.name, field=f"`{field}`")
+    return run.prompt(REQUEST_DECLINED, tool=tool.name, why=run.label(refusal.meaning))
 
 
 def _called(turn: Turn, person: str) -> str:

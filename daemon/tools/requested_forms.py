@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from daemon.prompts.invisible_text import without_invisible
 from daemon.tools.secret_names import asks_for_secret, is_secret_name
-from daemon.tools.tool_definitions import without_invisible
-from daemon.turn.forms import MOST_WHOLE, Form, FormChoice, FormField
+from daemon.turn.forms import MOST_WHOLE, FieldKind, Form, FormChoice, FormField
 from daemon.web.address_policy import AddressPolicy, AddressRefused
 
 MOST_FIELDS, MOST_CHOICES = 20, 100
@@ -23,7 +23,7 @@ MOST_REQUEST = 100_000
 
 MOST_MESSAGE, MOST_LABEL, MOST_HINT, MOST_NAME = 2_000, 150, 250, 200
 
-FORMATS: Mapping[str, Literal["email", "address", "date", "moment"]] = {
+FORMATS: Mapping[str, FieldKind] = {
     "email": "email",
     "uri": "address",
     "date": "date",
@@ -131,7 +131,7 @@ def _text_field(common: dict[str, Any], told: Mapping[str, Any]) -> FormField:
     choices = _choices(told, "oneOf")
     if choices:
         return FormField(**common, kind="one", choices=choices, default=_of_type(told, str))
-    kind = FORMATS.get(str(told.get("format")), "text")
+    kind: FieldKind = FORMATS.get(str(told.get("format")), "text")
     default = _of_type(told, str)
     if kind == "moment":
         default = None

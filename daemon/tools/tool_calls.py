@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol
 
@@ -35,6 +35,7 @@ from daemon.tools.tool_call import (
 from daemon.tools.tool_catalogue import OfferedTool
 from daemon.turn.input_policy import DELIBERATION_PROCESS
 from daemon.turn.kept_results import DOCUMENT, HEAD, LONGEST_RESULT, TAIL, result_document
+from daemon.turn.open_questions import withdraw_questions_of_steps
 from daemon.turn.speech import say
 from daemon.turn.turn import UNKNOWN_OUTCOME, Turn
 
@@ -115,8 +116,8 @@ class ToolCall:
     async def result(self) -> str:
         """Make the call and return its result as text for the model. Raises ActionRefused without a call."""
         await self._check_offered()
+        await self._check_limit()
         with self.turn.deps.gauge.count_tool_call(self.turn.root) as self.end_count:
-            await self._check_limit()
             doubted = has_unknown_outcome(self.turn, self.name)
             await self.means.approve(self.run, self.tool, self.arguments, may_be_done=doubted)
             observed = await self._observe(again=doubted)
@@ -189,9 +190,11 @@ class ToolCall:
             return await self._called(request)
 
         if self.tool.is_repeatable:
-            return await self.turn.effect_soon(self.name, given, do)
-        entry = await self.turn.effect(self.name, given, do, repeatable=False)
-        return entry.event
+            observed = await self.turn.effect_soon(self.name, given, do)
+        else:
+            observed = (await self.turn.effect(self.name, given, do, repeatable=False)).event
+        await withdraw_questions_of_steps(self.turn)
+        return observed
 
     async def _called(self, request: ToolRequest) -> ActionObserved:
         self.end_count()
@@ -268,8 +271,8 @@ class ToolCall:
         """Return the observation of a call that may have been carried out; a repeatable one only failed."""
         if self.tool.is_repeatable:
             return self._failed("failed", why)
-        text = f"{self.run.label('outcome unknown')} {why}".strip()
-        return ActionObserved(name=self.name, text=text, details={"unknown": True})
+        seen = self._failed("outcome unknown", why)
+        return replace(seen, details={"unknown": True})
 
     # Input from people
 
@@ -316,7 +319,7 @@ class ToolCall:
 
     def _shown(self, observed: ActionObserved) -> str:
         if observed.text == UNKNOWN_OUTCOME:  # the daemon died during the call
-            return f"{self.run.label('outcome unknown')} {observed.text}"
+            return f"{self.run.label('outcome unknown')}: {observed.text}"
         return observed.text
 
 

@@ -27,6 +27,7 @@ from daemon.turn.questions import (
     remove_buttons,
     say_question,
 )
+from daemon.turn.speech import say
 from daemon.turn.turn import Turn
 
 WITHIN = f"{PART}in/"
@@ -50,14 +51,19 @@ class StepQuestions:
         asked = await _put(turn, name, question)
         answer = turn.ctx.read_back(part_key(asked.key, "answer"))
         if answer is None:
-            if not turn.journal.is_pending(asked.seq):
-                return NO_ANSWER
             answer = await _await_answer(turn, asked, question, seconds)
         if answer is None:
-            await _withdraw(turn, [asked])
+            if turn.journal.is_pending(asked.seq):
+                await _withdraw(turn, [asked])
             return NO_ANSWER
         await remove_buttons(turn, asked, answer.event.text)
         return answer_with_memories(turn, asked, answer)
+
+    async def tell(self, name: str, text: str) -> None:
+        """Say something in the conversation, if there is one; `name` is as in `ask`."""
+        turn = self._within_step()
+        if turn.addressed:
+            await say(turn, text, name, answers=False)
 
     def _within_step(self) -> Turn:
         if self._ctx is None:
@@ -91,7 +97,7 @@ async def _await_answer(
 
 
 async def _first_answer(turn: Turn, asked: Entry[QuestionAsked], seconds: float) -> Entry[Input] | None:
-    """Return the first answer by somebody who may give it; None if none comes in time."""
+    """Return the first answer by somebody who may give it; None if none comes in time, or may any more."""
     over = [
         asyncio.create_task(turn.deps.clock.sleep(seconds)),
         asyncio.create_task(turn.execution.stopping.wait()),
@@ -100,7 +106,8 @@ async def _first_answer(turn: Turn, asked: Entry[QuestionAsked], seconds: float)
         while True:
             changed = turn.journal.next_change
             given = _answer_among(turn, asked, turn.execution.untaken_inputs())
-            if given or any(task.done() for task in over):
+            is_over = any(task.done() for task in over) or not turn.journal.is_pending(asked.seq)
+            if given or is_over:
                 return given
             change = asyncio.create_task(changed.wait())
             try:

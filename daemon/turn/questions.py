@@ -317,8 +317,13 @@ MOST_FAILED_ATTEMPTS = 8
 
 
 async def ask(turn: Turn, name: str, question: Question) -> Answer:
-    """Put a question to people. Return the answer, or suspend the execution until it comes."""
+    """Put a question to people. Return the answer, or suspend the execution until it comes.
+
+    A client of the soul's MCP server cannot press a button, so nobody answers a question with choices there.
+    """
     check_question(turn, question)
+    if turn.is_served and question.choices:
+        return NO_ANSWER
     asks = question_event(question)
 
     async def say(key: str) -> QuestionAsked:

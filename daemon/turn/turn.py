@@ -25,6 +25,7 @@ from daemon.engine.journal.writer import Fence
 from daemon.engine.kinds import InputsReceived, ThreadSpawned
 from daemon.kinds import (
     INNER,
+    SERVED_PLACE,
     ActionObserved,
     ActionStarted,
     ClaimMade,
@@ -261,6 +262,8 @@ class Turn:
         where = self.opened.event.where if self.opened and self.thread == self.root else None
         self.addressed = where not in (None, TERMINAL_PLACE)
         """True if this thread is a conversation, in which something can be said; a branch is none."""
+        self.is_served = self.opened is not None and self.opened.event.where == SERVED_PLACE
+        """True if a client of the soul's MCP server reads this alone: nobody can press a button there."""
         self.in_dm = where == "dm"
         """True if this is a conversation in a DM, of which there may be many."""
         self.place = self.opened.event.place if self.opened else "a conversation"
@@ -309,7 +312,7 @@ class Turn:
         """
         if self.root == INNER:
             return ()
-        if self.opened is None or self.opened.event.where != "dm":
+        if self.opened is None or self.opened.event.where not in ("dm", SERVED_PLACE):
             return people
         return [person for person in people if person == self.opened.event.user]
 

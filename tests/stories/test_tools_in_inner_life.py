@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.people import ALICE
@@ -11,7 +10,7 @@ from tests.stories.stage import Stage
 from tests.stories.ticking import do, does, thinks, tick
 from tests.stories.tool_shelf import raw_tool, server, some_tools, with_tools
 
-ALIVE: Mapping[str, Any] = {"inner_life_enabled": True}
+ALIVE: dict[str, Any] = {"inner_life_enabled": True}
 
 
 async def test_a_tick_uses_a_tool_that_only_reads_and_the_next_one_sees_the_result(stage: Stage) -> None:

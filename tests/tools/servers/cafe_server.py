@@ -81,28 +81,28 @@ def call(request: Message) -> None:
     if not IS_MODERN:
         WAITING["asked"] = request
         more = {"elicitationId": "e1"} if rounds[0][0]["mode"] == "url" else {}
-        send({"id": "asked", "method": "elicitation/create", "params": {**rounds[0][0], **more}})
-        return None
+        return send({"id": "asked", "method": "elicitation/create", "params": {**rounds[0][0], **more}})
     state, _, number = params.get("requestState", f"{STATE}#0").partition("#")
     if state != STATE:
         reason = {"reason": "invalid_request_state"}
         error = {"code": -32602, "message": "Invalid or expired requestState", "data": reason}
-        return send({"id": request["id"], "error": error})
+        send({"id": request["id"], "error": error})
+        return None
     answers = params.get("inputResponses")
     declined = answers and any(one["action"] != "accept" for one in answers.values())
     if declined or int(number) >= len(rounds):
-        return finish(request, answers)
+        finish(request, answers)
+        return None
     asked = {
         f"q{n}": {"method": "elicitation/create", "params": one} for n, one in enumerate(rounds[int(number)])
     }
-    result(
-        request, resultType="input_required", inputRequests=asked, requestState=f"{STATE}#{int(number) + 1}"
-    )
+    state = f"{STATE}#{int(number) + 1}"
+    return result(request, resultType="input_required", inputRequests=asked, requestState=state)
 
 
 def take(message: Message) -> None:
     method = message.get("method")
-    if message.get("id") in WAITING and not method:
+    if message.get("id") in WAITING and "result" in message:
         finish(WAITING.pop(message["id"]), message.get("result"))
     elif method == "server/discover" and IS_MODERN:
         info = {"name": "cafe", "version": "1"}
