@@ -108,6 +108,9 @@ class ToolSource(Protocol):
         `view` is the conversation that a tick of the inner life sees, empty if it sees public content alone.
         """
 
+    def resource_reader(self, turn: Turn, tools: Sequence[ListedTool]) -> Sequence[ActionDefinition]:
+        """Return the action that reads what the servers of these tools linked; none without tools."""
+
 
 def one_line(text: str) -> str:
     return " ".join(text.split())

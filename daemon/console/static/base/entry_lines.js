@@ -79,6 +79,8 @@ const KINDS = {
   "tool-allowed": ({ tool, channel }) => step("may use a tool without asking", `${tool} in ${channel}`),
   "tool-allowance-ended": ({ why }) => step("has to ask before a tool again", why),
   "tool-not-called": ({ tool, code }) => step("does not call a tool", `${tool}: ${code}`),
+  "tool-in-doubt": ({ tool, settled }) =>
+    step(settled ? "knows what came of a tool" : "does not know what came of a tool", tool),
   "mcp-call": ({ tool, client }) => step("is called by an MCP client", el("b", {}, tool), client ? ` by ${client}` : ""),
   "mcp-call-ended": ({ outcome, characters }) => step("has answered an MCP client", `${outcome}, ${several(characters, "character")}`),
   "channel-moved": ({ old, new: now }) => step("sees that a channel has another id", `${old} is ${now} now`),
