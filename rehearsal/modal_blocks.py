@@ -19,7 +19,7 @@ SINGLE = ("radio_buttons", "static_select")
 SEVERAL = ("checkboxes", "multi_static_select")
 MOMENTS = {"datepicker": "selected_date", "datetimepicker": "selected_date_time"}
 NEEDED = "Please complete this required field."
-"""What Slack's client says by itself."""
+"""Sentence of Slack's client about an empty field."""
 
 
 def accepted_view(view: Mapping[str, Any]) -> Block:

@@ -37,7 +37,7 @@ from tests.source import ROOT
 ERRORS = """
 Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
 EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed
-Misshapen NoAnswer Overdue Refused SandboxError SoulError SpeechFailed SpeechRefused StateExpired Stopped
+Misshapen NoAnswer Overdue Refused RequestRefused SandboxError SoulError SpeechFailed SpeechRefused StateExpired Stopped
 ToolCallFailed ToolOutcomeUnknown TooManyCalls TooManyTransitions Unavailable Unreadable
 """
 """Errors that are recorded or reach a model."""

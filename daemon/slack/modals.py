@@ -31,7 +31,7 @@ from daemon.slack.block_text import (
 from daemon.slack.incoming import ButtonClick
 from daemon.slack.places import SlackWorkspace
 from daemon.slack.web_api import OUT_OF_REACH, describe_failure, no_lease_check
-from daemon.turn.forms import NO, OPEN_FORM, YES, Form, FormField, form_in, read_entered
+from daemon.turn.forms import NO, OPEN_FORM, YES, FormField, QuestionForm, form_in, read_entered
 from daemon.turn.input_policy import may_answer
 
 CALLBACK = "soul-form"
@@ -61,7 +61,7 @@ class FormSubmission:
 # The view of a form
 
 
-def make_modal(asked: str, channel: str, form: Form) -> dict[str, Any]:
+def make_modal(asked: str, channel: str, form: QuestionForm) -> dict[str, Any]:
     """Return the view of a form for the question with the key `asked`."""
     blocks = _introduction(form)
     blocks += [_input_block(form, place, one) for place, one in enumerate(form.fields)]
@@ -76,7 +76,7 @@ def make_modal(asked: str, channel: str, form: Form) -> dict[str, Any]:
     }
 
 
-def _introduction(form: Form) -> list[dict[str, Any]]:
+def _introduction(form: QuestionForm) -> list[dict[str, Any]]:
     blocks = list[dict[str, Any]]()
     if form.host:
         blocks.append({"type": "section", "text": _plain(form.host, TEXT_MOST)})
@@ -90,7 +90,7 @@ def _introduction(form: Form) -> list[dict[str, Any]]:
     return blocks
 
 
-def _input_block(form: Form, place: int, one: FormField) -> dict[str, Any]:
+def _input_block(form: QuestionForm, place: int, one: FormField) -> dict[str, Any]:
     block: dict[str, Any] = {
         "type": "input",
         "block_id": f"{BLOCK}{place}",
@@ -103,7 +103,7 @@ def _input_block(form: Form, place: int, one: FormField) -> dict[str, Any]:
     return block
 
 
-def _element(form: Form, one: FormField) -> dict[str, Any]:
+def _element(form: QuestionForm, one: FormField) -> dict[str, Any]:
     match one.kind:
         case "number" | "whole number":
             return _number_input(one)
@@ -294,7 +294,7 @@ class ModalDesk:
             return None
         return next(iter(of_kind(QuestionAsked, [found])), None)
 
-    async def _open(self, press: ButtonClick, trigger: str, form: Form) -> None:
+    async def _open(self, press: ButtonClick, trigger: str, form: QuestionForm) -> None:
         web = self._workspace.web
         view = make_modal(press.asked, press.channel, form)
         try:

@@ -25,8 +25,8 @@ from daemon.turn.forms import (
     NOT_GIVEN,
     OPEN_FORM,
     SUBMITTED,
-    Form,
     FormField,
+    QuestionForm,
     form_as_json,
     form_words,
     read_entered,
@@ -117,14 +117,16 @@ class ToolQuestions:
         run.add_memories(answered.memories)
         return response(form, answered)
 
-    def _form(self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any]) -> Form:
+    def _form(self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any]) -> QuestionForm:
         words = form_words(parse_labels(run.turn.text(LABELS_TEXT)))
         policy = AddressPolicy([self.url_of(tool.server)], https_only=True)
         return read_request(request, tool.name, words, policy)
 
     # People
 
-    async def _recorded_people(self, turn: Turn, tool: OfferedTool, form: Form) -> Sequence[Sequence[str]]:
+    async def _recorded_people(
+        self, turn: Turn, tool: OfferedTool, form: QuestionForm
+    ) -> Sequence[Sequence[str]]:
         """Return the people who may answer, and the owners among them, as of the time of the question."""
 
         async def look(_: Turn) -> StepResult:
@@ -134,7 +136,7 @@ class ToolQuestions:
         people: Sequence[Sequence[str]] = found.event.value
         return people
 
-    async def _people(self, turn: Turn, tool: OfferedTool, form: Form) -> Sequence[Sequence[str]]:
+    async def _people(self, turn: Turn, tool: OfferedTool, form: QuestionForm) -> Sequence[Sequence[str]]:
         askers = list(turn.readers_among(askers_of(turn)))
         if form.link:
             return askers, ()
@@ -146,7 +148,7 @@ class ToolQuestions:
     # Questions
 
     def _question(
-        self, run: ActionContext, tool: OfferedTool, form: Form, people: Sequence[Sequence[str]]
+        self, run: ActionContext, tool: OfferedTool, form: QuestionForm, people: Sequence[Sequence[str]]
     ) -> Question:
         to, owners = people
         text = run.prompt(
@@ -186,12 +188,12 @@ def _called(turn: Turn, person: str) -> str:
     return clean_name_text(names[person])
 
 
-def _shown(run: ActionContext, form: Form) -> Mapping[str, str]:
+def _shown(run: ActionContext, form: QuestionForm) -> Mapping[str, str]:
     shown = {run.label("page"): form.host} if form.host else {}
     return {**shown, run.label("asks"): form.text or "…"}
 
 
-def _buttons(run: ActionContext, form: Form) -> Sequence[Button]:
+def _buttons(run: ActionContext, form: QuestionForm) -> Sequence[Button]:
     decline = Button(label=run.label("decline"), value=NOT_GIVEN, style="danger")
     if form.link:
         return Button(label=run.label("open"), value=OPEN_FORM, style="primary"), decline
@@ -206,7 +208,7 @@ def _buttons(run: ActionContext, form: Form) -> Sequence[Button]:
     ], decline
 
 
-def _is_choice(form: Form) -> bool:
+def _is_choice(form: QuestionForm) -> bool:
     """True if one press answers: there is one field, a choice of few."""
     if len(form.fields) != 1:
         return False
@@ -223,7 +225,7 @@ def _labels(run: ActionContext, only: FormField) -> Sequence[tuple[str, bool]]:
     return [(choice.label, choice.value == only.default) for choice in only.choices]
 
 
-def response(form: Form, answer: Answer) -> Mapping[str, Any]:
+def response(form: QuestionForm, answer: Answer) -> Mapping[str, Any]:
     """Return an answer as the protocol says it."""
     if not answer.by:
         return CANCELLED
@@ -239,7 +241,7 @@ def response(form: Form, answer: Answer) -> Mapping[str, Any]:
     return DECLINED
 
 
-def _chosen(form: Form, place: str) -> Mapping[str, Any]:
+def _chosen(form: QuestionForm, place: str) -> Mapping[str, Any]:
     [only] = form.fields
     if only.kind == "yes or no":
         return {"action": "accept", "content": {only.name: place == "0"}}

@@ -21,6 +21,7 @@ from daemon.mind.asking import ask_owner_to_continue
 from daemon.prompts.chooser import fence_result
 from daemon.prompts.elements import truncate
 from daemon.settings.limits import CONTINUE
+from daemon.tools.requested_forms import is_too_large
 from daemon.tools.tool_approvals import askers_of
 from daemon.tools.tool_call import (
     AskNow,
@@ -242,6 +243,8 @@ class ToolCall:
     def _observed(self, result: ToolResult | InputNeeded) -> ActionObserved:
         if isinstance(result, InputNeeded):
             asked = {"requests": dict(result.requests), "state": result.state}
+            if is_too_large(asked):
+                return self._failed("failed", self.run.label("too many questions"))
             return ActionObserved(
                 name=self.name, text=self.run.label("needs input"), details={"input": asked}
             )

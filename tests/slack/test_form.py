@@ -12,7 +12,7 @@ import pytest
 from daemon.engine.kinds import QuestionWithdrawn
 from daemon.kinds import ButtonPress
 from daemon.slack.modals import CALLBACK
-from daemon.turn.forms import OPEN_FORM, SUBMITTED, Form, FormChoice, FormField
+from daemon.turn.forms import OPEN_FORM, SUBMITTED, FormChoice, FormField, QuestionForm
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.asking import presses
 from tests.slack.filling import FORM, asked_by_form, opened, press_fill, send, view_of
@@ -140,7 +140,7 @@ async def test_odd_values_of_a_form_are_faults(here: Office) -> None:
 
 
 CHOICES = tuple(FormChoice(value=f"{n}", label="é" * 80) for n in range(100))
-LARGE = Form(
+LARGE = QuestionForm(
     title="A title that is longer than Slack allows",
     text="x" * 5_000,
     fields=(
