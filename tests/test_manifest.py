@@ -33,6 +33,7 @@ SCOPES: dict[str, set[str]] = {
     "conversations_open": {"im:write"},
     "conversations_replies": HISTORY,
     "files_info": {"files:read"},
+    "usergroups_users_list": {"usergroups:read"},
     "users_conversations": READ,
     "users_info": {"users:read"},
     "views_open": set(),

@@ -32,16 +32,18 @@ from daemon.reading.read_deeply import ReadDeeplyArguments
 from daemon.sandbox.confinement import UnconfinedError
 from daemon.sandbox.environment import FrameError
 from daemon.settings.limits import TokenUsage
+from daemon.tools.served_tools import ServedCallRefused
 from tests.source import ROOT
 
 ERRORS = """
+AddressRefused RequestFault ResponseCutOff
 Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
 EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed
 Misshapen NoAnswer Overdue Refused RequestRefused SandboxError SoulError SpeechFailed SpeechRefused StateExpired Stopped
 ToolCallFailed ToolOutcomeUnknown TooManyCalls TooManyTransitions Unavailable Unreadable
 """
 """Errors that are recorded or reach a model."""
-UNRECORDED = (ControlFlow, FileRefusal, FrameError, UnconfinedError)
+UNRECORDED = (ControlFlow, FileRefusal, FrameError, ServedCallRefused, UnconfinedError)
 """Exceptions that are no failure or stay in a child."""
 ACTIONS = {
     "Think": None,

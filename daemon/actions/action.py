@@ -271,16 +271,22 @@ async def _found_action(
     run: ActionContext, definition: ActionDefinition, log: list[str], args: BaseModel | None
 ) -> Outcome:
     """Perform an action whose arguments are not checked yet. Raises ActionRefused with its schema."""
-    given = args.model_dump() if args else {}
-    try:
-        checked = definition.args.model_validate(given) if definition.args else None
-    except ValidationError as error:
-        fault = fence_result(validation_fault(error, "args"), LONGEST_FAULT)
-        schema = fence_result(json.dumps(definition.schema, ensure_ascii=False), LONGEST_SHOWN_SCHEMA)
-        told = f"<described>{fault}\n{schema}</described>"
-        raise ActionRefused(f"{run.label('wrong arguments')}: {told}") from None
+    checked: BaseModel | None = None
+    if definition.args:
+        checked = checked_arguments(definition.args, args.model_dump() if args else {}, run.label)
     outcome: Outcome = await bind_action(run, definition).handler("", log, args=checked)
     return outcome
+
+
+def checked_arguments(form: type[BaseModel], given: object, label: Callable[[str], str]) -> BaseModel:
+    """Return the arguments of a tool by others. Raises ActionRefused with the faults and the schema."""
+    try:
+        return form.model_validate(given)
+    except ValidationError as error:
+        fault = fence_result(validation_fault(error, "args"), LONGEST_FAULT)
+        schema = fence_result(json.dumps(form.model_json_schema(), ensure_ascii=False), LONGEST_SHOWN_SCHEMA)
+        told = f"<described>{fault}\n{schema}</described>"
+        raise ActionRefused(f"{label('wrong arguments')}: {told}") from None
 
 
 def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:

@@ -80,10 +80,11 @@ class AnyArguments(ActionArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTool:
-    """A tool that may be offered in a turn; `make` returns its action."""
+    """A tool that may be offered in a turn; `make` returns its action. `asks_first`: people approve calls."""
 
     server: str
     tool: RecordedTool
+    asks_first: bool = True
     make: Callable[[], ActionDefinition]
 
     @property

@@ -30,15 +30,16 @@ from daemon.app.discovery import (
     prompt_catalogue,
     with_samples,
 )
+from daemon.app.soul_clients import OwnerStatus, mount_soul_server
+from daemon.app.tool_services import ToolServices, make_tool_services
+from daemon.app.tool_status import state_line
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
-    ToolServices,
     clear_after_forgetting,
     make_answer_forms,
     make_claude,
     make_index,
-    make_offered_tools,
     make_processes,
     make_request_queue,
     make_sandboxes,
@@ -46,7 +47,6 @@ from daemon.app.wiring import (
     make_slack_access,
     make_state,
     make_supervisor,
-    make_tool_services,
     make_turn_dependencies,
     models_by_role,
     record_start,
@@ -59,8 +59,8 @@ from daemon.console.access import (
     install_guard,
     mount_sessions,
     read_or_make_token,
-    read_token,
 )
+from daemon.console.consent_callback import mount_consent_callback
 from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
 from daemon.console.routes import ConsoleSetup, ModelHealth, backend_as_json, mount_console, mount_overview
@@ -83,11 +83,16 @@ from daemon.prompts.elements import soul_name_in
 from daemon.prompts.prompt_catalogue import SOUL_TEXT, Playbook
 from daemon.settings.home import project_root, restrict_permissions, version, write_private
 from daemon.settings.parse import ConfigError
+from daemon.settings.token_file import read_token
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from daemon.tools.changed_tools import ToolListWatch
+from daemon.tools.consent_answers import ConsentAnswers
+from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
 from daemon.tools.tool_call import ToolServers
+from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -236,7 +241,7 @@ MOST_NAMED_FAULTS = 5
 """Most faulty files of the owner that are named."""
 
 
-def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> None:
+def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> StatusView:
     view = StatusView(services, own_files)
     console = ConsoleSetup(
         journal=services.journal,
@@ -251,6 +256,7 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
     mount_console(app, console)
     mount_overview(app, view.overview)
     view.metrics().mount(app)
+    return view
 
 
 class StatusView:
@@ -341,6 +347,7 @@ class StatusView:
             "wrong": self._faults(),
             "reports": [self._models.report_as_json(one) for one in reports],
             **self._hearing_state(),
+            **self._tool_state(),
             "writable": journal.is_writable,
             "damage": journal.damage,
             "seq": _last_seq(journal),
@@ -368,9 +375,21 @@ class StatusView:
             **self._backfill_state(),
         }
 
+    def _tool_state(self) -> Mapping[str, Any]:
+        """Return a line for each tool server; empty without any."""
+        servers = self._services.tools
+        names = servers.configuration.current.servers
+        lines = [f"{name}: {state_line(servers.connected.state_of(name))}" for name in names]
+        return {"tools": lines} if lines else {}
+
     def _part_of_hearing(self, name: str) -> float | None:
         part: float | None = self._hearing_state()[name]
         return part
+
+    def for_owner(self) -> OwnerStatus:
+        return OwnerStatus(
+            overview=self.overview, inner=self.inside, health=lambda: {**self.health(), **self.details()}
+        )
 
     def _faults(self) -> Sequence[str]:
         reported = [self._models.report_as_json(one)["sentence"] for one in self._models.reports]
@@ -382,6 +401,7 @@ class StatusView:
         if self._services.library:
             found += self._services.library.find_faults()
         found += self._own_files.changed
+        found += self._services.tools.configuration.faults
         more = len(found) - MOST_NAMED_FAULTS
         if more > 0:
             found[MOST_NAMED_FAULTS:] = [
@@ -439,11 +459,14 @@ async def run_rehearsal(settings: Settings, rehearsal: RehearsalMount) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningDaemon:
-    name: str
     url: str
     credentials: PageCredentials
     services: DaemonServices
     worker: Worker
+
+    @property
+    def name(self) -> str:
+        return soul_name_in(self.services.texts.current_text(SOUL_TEXT))
 
     @property
     def journal(self) -> Journal:
@@ -499,22 +522,23 @@ async def start_daemon(
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        secret = replace(settings, console_token=credentials.token)
-        tool_services = make_tool_services(secret, clock, journal, folder)
-        services = await _make_services(stack, settings, clock, journal, texts, slack, tool_services, here)
-        tools = make_offered_tools(tool_services.catalogue, slack, servers or tool_services.connected)
-        services = replace(services, tools=tools)
-        mount_status(app, services, files)
+        clients = mount_soul_server(settings, app, folder)
+        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
+        tools = make_tool_services(
+            secret, clock, journal, folder, slack, servers, rehearsal.tools if rehearsal else None
+        )
+        services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
+        view = mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        await enter(tool_services.running())
+        await enter(tools.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
-        worker = await _run_worker(stack, secret, world, grace, slack, clear)
+        worker = await _run_worker(stack, secret, world, grace, slack, clear, tools.catalogue)
         stack.push_async_callback(slack.stop)
         await slack.connect()
-        name = soul_name_in(texts.current_text(SOUL_TEXT))
-        yield RunningDaemon(name=name, url=here, credentials=credentials, services=services, worker=worker)
+        await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
+        yield RunningDaemon(url=here, credentials=credentials, services=services, worker=worker)
 
 
 def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
@@ -544,7 +568,7 @@ async def _make_services(
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
-    servers: ToolServices,
+    tools: ToolServices,
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
@@ -573,7 +597,8 @@ async def _make_services(
         ),
         thinking=LiveCalls(),
         library=library,
-        servers=servers,
+        served=ServedSpeaker(ServedTimes(journal, clock.now)),
+        tools=tools,
     )
     await _begin_look_up(stack, services)
     return services
@@ -612,6 +637,7 @@ async def _run_worker(
     grace: float,
     slack: SlackSurface,
     clear: Sequence[Clear],
+    tools: ToolCatalogue,
 ) -> Worker:
     enter = stack.enter_async_context
     await enter(log_ended_turns(world.journal))
@@ -622,6 +648,7 @@ async def _run_worker(
     worker = await enter(Worker(world.journal, world.clock, SoulProgram(world), grace=grace))
     await enter(in_background(watch_models(world)))
     await enter(in_background(watch_long_waits(world)))
+    await enter(in_background(ToolListWatch(world, tools, worker.wake).run()))
     if settings.inner:
         await enter(make_supervisor(settings, world.journal, world.clock, worker.wake))
     await enter(ForgettingService(world.journal, world.clock, worker.wake, world.to_forget, clear))
@@ -668,6 +695,7 @@ async def _bind_application(
     )
     if credentials:
         mount_sessions(app, credentials)
+        mount_consent_callback(app, ConsentAnswers(settings.soul_home, clock.now).deliver)
     if rehearsal:
         try:
             await stack.enter_async_context(rehearsal.mounted(app))

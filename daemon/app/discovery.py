@@ -58,6 +58,7 @@ from daemon.reading.read_deeply import read_deeply
 from daemon.settings.home import LOAD_ERRORS, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import DEFAULT_INNER_LIMITS, AllowedProgram, InnerLimits
 from daemon.tools.connection import Connect
+from daemon.tools.tool_catalogue import ToolCatalogue
 
 P = TypeVar("P")
 
@@ -183,6 +184,7 @@ class ProcessDependencies:
     life: InnerLifeSetup | None = None
     notes: PersonNotes | None = None
     local: bool | None = None
+    tools: ToolCatalogue | None = None
 
 
 def bind_process(process: P, given: ProcessDependencies) -> P:

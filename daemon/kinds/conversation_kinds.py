@@ -27,6 +27,12 @@ def moment_of(ts: str) -> Decimal:
 TOO_LATE, ANSWERED, OWN_WORDS = "not answered", "answered before", "your own words"
 """Notes on overheard messages: read too late, or handled or written by a soul whose journal is lost."""
 
+SERVED_PLACE = "mcp"
+"""The place of a conversation with a client of the soul's own MCP server: nothing of it is in Slack."""
+
+SERVED_CALLER = "MCP"
+"""The user id of all clients of the soul's own MCP server."""
+
 REMINDER = "reminder"
 TIMER_FIRED = "timer-fired"
 CONTEXT = "context:"
@@ -145,7 +151,7 @@ class OverheardMessage(PersonMessage):
         return self.note == OWN_WORDS
 
 
-MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "unknown"]
+MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "allowed", "unknown"]
 """Commands that a message can contain. "unknown" is any other word after a `!`."""
 
 

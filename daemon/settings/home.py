@@ -17,11 +17,17 @@ from daemon.settings.parse import ConfigError
 TOKEN = "console-token"
 """File with the console page's access token."""
 
+MCP_TOKEN = "mcp-token"
+"""File with the token of clients of the soul's MCP server."""
+
 JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.part")
 """Patterns of journals and of the files beside them."""
 
 CAPABILITIES = "model-capabilities.json"
-PAGE = ("console-token*", "console-sessions", "console-links", "*console-address*")
+PAGE = ("console-token*", "mcp-token*", "console-sessions", "console-links", "*console-address*")
+OAUTH = ("oauth-tokens", "oauth-consents")
+"""Folders of the tokens of tool servers, and of consents that are waited for."""
+
 READS = "reads"
 TOOL_FOLDER = "tools"
 """Folder of logs, records and credentials of tool servers."""
@@ -66,7 +72,7 @@ def journals(home: Path) -> list[Path]:
 
 def daemon_files(home: Path) -> list[Path]:
     """Return the daemon's files and folders in its home."""
-    patterns = (*PAGE, f"{CAPABILITIES}*", TOOL_FOLDER)
+    patterns = (*PAGE, *OAUTH, f"{CAPABILITIES}*", TOOL_FOLDER)
     return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 
@@ -79,10 +85,10 @@ def daemon_files_and_contents(home: Path) -> list[Path]:
 def restrict_permissions(home: Path) -> None:
     """Make the daemon's files private, and also the home folder if it holds nothing else.
 
-    The token file keeps its mode until the token is read, so that an exposed token can be reported.
+    A token file keeps its mode until its token is read, so that an exposed token can be reported.
     """
     for path in daemon_files(home):
-        if path.name != TOKEN:
+        if path.name not in (TOKEN, MCP_TOKEN):
             _close(path)
     if {*home.iterdir()} <= {*daemon_files(home)}:
         _close(home)

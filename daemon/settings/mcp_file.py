@@ -1,4 +1,4 @@
-"""The file mcp.json: who may write it, its JSON, and its servers by name.
+"""The file mcp.json: its JSON, and its servers by name.
 
 A server with a fault is left out, and the others work. The file can start programs, so it is refused if
 other users may write it.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -21,6 +20,7 @@ from daemon.settings.mcp_rules import ConfigObject
 from daemon.settings.mcp_server_keys import ServerReader
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.settings.mcp_variables import VARIABLE, ServerVariables, shown_name
+from daemon.settings.trusted_file import read_trusted_file
 
 MCP_FILE = "mcp.json"
 
@@ -32,8 +32,6 @@ MOST_SERVERS = 100
 
 MOST_BYTES = 1_000_000
 
-OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-
 
 def read_mcp_file(
     path: Path, values: Mapping[str, str], own: Collection[str] = (), *, required: bool = False
@@ -44,7 +42,7 @@ def read_mcp_file(
     A missing file has no servers; if it is `required`, that is a fault.
     """
     try:
-        data = _read_trusted(path)
+        data = read_trusted_file(path, MOST_BYTES)
     except FileNotFoundError:
         if required or path.is_symlink():
             return ToolServersFile(faults=["it is not there: put it back, or leave MCP_CONFIG out"])
@@ -61,48 +59,8 @@ def read_mcp_file(
 def variable_names(path: Path) -> Collection[str]:
     """Return the names of the variables that mcp.json uses; none if it cannot be read."""
     with suppress(OSError, ValueError):
-        return {found[1] for found in VARIABLE.finditer(decode_text(_read_trusted(path)))}
+        return {found[1] for found in VARIABLE.finditer(decode_text(read_trusted_file(path, MOST_BYTES)))}
     return ()
-
-
-def _read_trusted(path: Path) -> bytes:
-    """Return the content of a file that only its owner can write. Raises ValueError and FileNotFoundError."""
-    try:
-        # a pipe would block without O_NONBLOCK
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise
-    except PermissionError:
-        raise ValueError("this user may not read it: give it the right to (chmod u+r)") from None
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no path"
-        raise ValueError(f"it cannot be read ({why}): put a file in its place") from None
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("it is no ordinary file: put one in its place")
-        fault = _trust_fault(descriptor, path)
-        if fault:
-            raise ValueError(fault)
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise ValueError(f"it is longer than {MOST_BYTES:,} bytes: shorten it")
-    return data
-
-
-def _trust_fault(descriptor: int, path: Path) -> str:
-    """Return a fault if other users may change the file, or put another one in its place."""
-    if os.fstatvfs(descriptor).f_flag & os.ST_RDONLY:  # as a container mounts it
-        return ""
-    found = os.fstat(descriptor)
-    if found.st_uid not in (os.getuid(), 0):
-        return "it belongs to another user, who could start programs by it: make it this user's (chown)"
-    if found.st_mode & OTHERS_WRITE:
-        return "other users may write it, and it can start programs: chmod go-w it"
-    for folder in {path.absolute().parent, path.resolve().parent}:
-        held = folder.stat()
-        if held.st_mode & stat.S_IWOTH and not held.st_mode & stat.S_ISVTX:
-            return "other users may write the folder that it is in, and put another file there: chmod o-w it"
-    return ""
 
 
 def _parsed(text: str) -> object:
@@ -142,9 +100,7 @@ def _servers_in(found: object) -> tuple[ConfigObject, list[str]]:
     if not isinstance(servers, ConfigObject):
         raise ValueError(f'`{SERVERS_KEY}` is no object: write {{"{SERVERS_KEY}": {{"NAME": {{…}}}}}}')
     if len(servers) > MOST_SERVERS:
-        raise ValueError(
-            f"it has {len(servers):,} servers, and at most {MOST_SERVERS} are run: take some away"
-        )
+        raise ValueError(f"it has {len(servers):,} servers, more than {MOST_SERVERS}: take some away")
     return servers, [key for key in found if key != SERVERS_KEY]
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from daemon.settings.mcp_oauth import read_oauth
 from daemon.settings.mcp_rules import (
     ConfigObject,
     read_any_text,
@@ -25,14 +26,14 @@ from daemon.settings.mcp_rules import (
     suggestion,
 )
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.settings.mcp_variables import UNFILLED, ServerVariables, is_shown, shown_name
+from daemon.settings.mcp_variables import ServerVariables, is_shown, shown_name
 from daemon.settings.parse import SECRETS, UNSENDABLE, read_url
 
 HTTP_TYPES = ("http", "streamable-http", "streamableHttp")
 """Words for streamable HTTP; the longer ones are those of other clients."""
 
 OF_COMMAND = ("command", "args", "env", "cwd")
-OF_URL = ("url", "headers")
+OF_URL = ("url", "headers", "oauth")
 SHARED = (*OF_COMMAND, *OF_URL, "type")
 
 ADDRESS_KEYS = ("serverUrl", "httpUrl")
@@ -57,13 +58,16 @@ OWN_ALONE = OWN.keys() - {"tools", "timeout"}
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 """Token of RFC 9110."""
 
+PROGRAM = re.compile(r"(?:~?/)?(?:[A-Za-z._+-]{1,30}[0-9.]{0,4}/){0,9}[A-Za-z._+-]{1,30}[0-9.]{0,4}")
+"""Form of programs that errors show."""
+
 ENV_NAME = re.compile(r"[^=\0]{1,200}")
 
 
 class ServerReader:
     """Reader of one server's object, with faults and remarks as ends of sentences after its name.
 
-    Relative paths start at `folder`.
+    Relative paths start at `folder`, which is also the working folder of programs that name none.
     """
 
     def __init__(self, name: str, variables: ServerVariables, path: str, folder: Path) -> None:
@@ -147,10 +151,13 @@ class ServerReader:
             found["url"] = read_url(self._filled(given["url"]).strip())
         if "headers" in given:
             found["headers"] = self._read_pairs("headers", given["headers"], _read_header)
+        if "oauth" in given:
+            with self._faults_of("`oauth`"):
+                found["oauth"] = read_oauth(given["oauth"], self._variables.fill_all)
         return found
 
     def _read_program(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"cwd": str(self._folder)}
         if "args" in given:
             with self._faults_of("`args`"):
                 found["args"] = read_arguments(self._variables.fill_all(given["args"]))
@@ -161,7 +168,7 @@ class ServerReader:
                 found["cwd"] = self._working_folder(self._filled(given["cwd"]))
         with self._faults_of("`command`"):
             path = found.get("env", {}).get("PATH") or self._path
-            found["command"] = self._program(given["command"], path, found.get("cwd", ""))
+            found["command"] = self._program(given["command"], path, Path(found["cwd"]))
         return found
 
     def _read_pairs(
@@ -174,6 +181,8 @@ class ServerReader:
         for place, (name, text) in enumerate(pairs.items(), 1):
             with self._faults_of(_place(key, name, place)):
                 one, filled = read(read_any_text(name), read_any_text(self._variables.fill_all(text)))
+                if key == "headers" and one.casefold() in map(str.casefold, found):
+                    raise ValueError("is there twice, in capitals and small letters: take one of them away")
                 found[one] = filled
         return found
 
@@ -183,11 +192,11 @@ class ServerReader:
             raise ValueError("names a folder that does not exist: make it, or name another one")
         return str(folder)
 
-    def _program(self, value: object, path: str, cwd: str) -> str:
+    def _program(self, value: object, path: str, cwd: Path) -> str:
         text = self._filled(value).strip()
         program = text
         if "/" in text:
-            program = str(_expanded(text, Path(cwd) if cwd else self._folder))
+            program = str(_expanded(text, cwd))
         try:
             is_there = shutil.which(program, path=path) is not None
         except ValueError:
@@ -246,11 +255,11 @@ def _foreign_remark(key: str) -> str:
 
 
 def _shown_program(value: object) -> str:
-    """Return the program as written, if it holds no variable and cannot be a secret."""
+    """Return the program as written, if it does not look like a misplaced secret."""
     text = str(value).strip()
-    if UNFILLED in text or text.startswith(SECRETS) or not re.fullmatch(r"[\w./~+-]{1,80}", text, re.ASCII):
-        return ""
-    return f" ({text})"
+    if PROGRAM.fullmatch(text) and not text.startswith(SECRETS):
+        return f" ({text})"
+    return ""
 
 
 def _expanded(text: str, folder: Path) -> Path:

@@ -18,6 +18,26 @@ DIRECT_MESSAGES = "dm"
 """Word for direct messages among the channels of a server."""
 
 
+OAuthGrant = Literal["authorization_code", "client_credentials"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthSettings:
+    """Client of the owner; with `client_credentials` no person consents.
+
+    `issuer` is the authorization server that may get the secret; without it, only the server's own origin.
+    """
+
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scopes: tuple[str, ...] = ()
+    grant: OAuthGrant = "authorization_code"
+    issuer: str = ""
+
+
+NO_OAUTH = OAuthSettings()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolServerSettings:
     """An MCP server as configured: a `url` (streamable HTTP) or a `command` (stdio), and our rules for it.
@@ -34,6 +54,7 @@ class ToolServerSettings:
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    oauth: OAuthSettings = NO_OAUTH
     cwd: str = ""
     trusted: bool = False
     allow: tuple[str, ...] = ("*",)
@@ -53,10 +74,11 @@ class ToolServerSettings:
         return _maskable([*self.filled, *self.env.values(), *self._sent()])
 
     def _sent(self) -> Iterator[str]:
-        """Yield each header's value, and its last word: the token of `Bearer …`."""
+        """Yield each header's value, its last word (the token of `Bearer …`), and the client's secret."""
         for value in self.headers.values():
             yield value
             yield from value.split()[-1:]
+        yield self.oauth.client_secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

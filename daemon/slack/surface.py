@@ -57,6 +57,7 @@ from daemon.slack.places import (
 )
 from daemon.slack.shared_files import SlackFileSource, SlackSourceProvider
 from daemon.slack.speaker import SlackSpeaker
+from daemon.slack.user_groups import SlackUserGroups
 from daemon.slack.web_api import (
     OUT_OF_REACH,
     TIMEOUT,
@@ -472,6 +473,7 @@ class SlackSurface:
             self.name = workspace.me.name
             web = workspace.web
             archive = ConversationArchive(web)
+            self.user_groups = SlackUserGroups(web)
             self.files = SlackFileSource(web=web, access=self.access)
             self.shelf = SlackSourceProvider(workspace=workspace, archive=archive, fetcher=self.files)
             self.own_deletion = SlackMessageDeleter(workspace, archive)
@@ -530,9 +532,18 @@ class SlackSurface:
     def owner_advice(self) -> Sequence[str]:
         return [*self._scopes.owner_advice, *self.hearing.other.owner_advice, *self._left_out.owner_advice]
 
+    @property
+    def team(self) -> str:
+        """The workspace's id; empty before the context is entered."""
+        return self._workspace.me.team if self.name else ""
+
     async def is_of_workspace(self, id: str) -> bool:
         """True if Slack says that this user is a full member of the workspace: no guest and no outsider."""
         return await self._workspace.people.look_up_audience(id) == "dm"
+
+    async def members_of(self, group: str) -> Collection[str] | None:
+        """Return the ids of a user group's members; None if they cannot be read now."""
+        return await self.user_groups.members_of(group)
 
     async def name_of(self, id: str) -> str:
         """Return the name of an id, or "" if Slack is late."""

@@ -34,7 +34,7 @@ from daemon.turn.forms import (
 from daemon.turn.open_questions import StepQuestions
 from daemon.turn.questions import Answer, Question, ask
 from daemon.turn.speech import say
-from daemon.turn.turn import Turn
+from daemon.turn.turn import TERMINAL_PLACE, Turn
 from daemon.web.address_policy import AddressPolicy
 
 MOST_REQUESTS = 5
@@ -137,6 +137,8 @@ class ToolQuestions:
         return people
 
     async def _people(self, turn: Turn, tool: OfferedTool, form: QuestionForm) -> Sequence[Sequence[str]]:
+        if turn.opened is None or turn.opened.event.where == TERMINAL_PLACE:
+            return (), ()  # nobody can be asked there
         askers = list(turn.readers_among(askers_of(turn)))
         if form.link:
             return askers, ()

@@ -8,14 +8,18 @@ call and not the connection. Responses are bounded while they are read.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from time import time
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
+from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.tools.authorization import ServerAuthorization
 from daemon.tools.http_faults import (
     HttpFault,
     RequestFault,
@@ -24,6 +28,7 @@ from daemon.tools.http_faults import (
     fault_of_status,
     unclear,
 )
+from daemon.tools.token_store import TokenStore
 from daemon.web.address_policy import AddressPolicy, AddressRefused, WebAddress, parse_address
 from daemon.web.guarded_transport import PolicyTransport, Resolve, resolve_host
 
@@ -33,6 +38,9 @@ CONNECT_SECONDS = 10.0
 SEND_SECONDS = 30.0
 READ_MARGIN_SECONDS = 30.0
 """Seconds that a response may be silent beyond the limit of a call, which then ends first."""
+
+OTHER_TIMEOUT = httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS)
+"""Limits for requests that name none, as those of OAuth."""
 
 EVENT_STREAM = "text/event-stream"
 USER_AGENT = "soul-daemon"
@@ -116,7 +124,7 @@ class ServerTransport(httpx2.AsyncBaseTransport):
             request.url,
             headers=headers,
             stream=request.stream,
-            extensions=request.extensions,
+            extensions={"timeout": OTHER_TIMEOUT.as_dict(), **request.extensions},
         )
 
     def _limit_of(self, response: httpx2.Response) -> int:
@@ -162,9 +170,26 @@ class ServerHttpClient(httpx2.AsyncClient):
             return fault_response(request, 502, fault_of_error(self._server, self._host, error))
         fault = fault_of_status(self._server, response)
         if fault is None or await _has_own_error(response):
-            return response
+            return await self._whole(request, response)
         await response.aclose()
         return fault_response(request, max(response.status_code, 400), fault)
+
+    async def _whole(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """Read an answer in JSON to its end: the SDK takes one that it cannot read for a refusal."""
+        if not _is_json(response) or not response.is_success:
+            return response
+        try:
+            jsonrpc_message_adapter.validate_json(await response.aread(), by_name=False)
+        except ResponseCutOff as error:
+            return fault_response(request, 502, unclear(str(error)))
+        except ValidationError:
+            fault = unclear(f"{self._server} was asked, and its answer cannot be read.")
+            return fault_response(request, 502, fault)
+        return response
+
+
+def _is_json(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").lower().startswith("application/json")
 
 
 def client_timeout(call_seconds: float) -> httpx2.Timeout:
@@ -179,8 +204,7 @@ def fault_response(request: httpx2.Request, status: int, fault: HttpFault) -> ht
 
 async def _has_own_error(response: httpx2.Response) -> bool:
     """True if the body is a JSON-RPC error. A 401 is about credentials, whatever it says."""
-    is_json = response.headers.get("content-type", "").lower().startswith("application/json")
-    if response.status_code == 401 or response.is_redirect or not is_json:
+    if response.status_code == 401 or response.is_redirect or not _is_json(response):
         return False
     try:
         said = json.loads(await response.aread())
@@ -189,18 +213,30 @@ async def _has_own_error(response: httpx2.Response) -> bool:
     return isinstance(said, Mapping) and said.get("jsonrpc") == "2.0" and "error" in said
 
 
+def policy_for(settings: ToolServerSettings) -> AddressPolicy:
+    """Return the policy for a server: its origin and that of the issuer are the owner's."""
+    return AddressPolicy([settings.url, settings.oauth.issuer], https_only=True)
+
+
+def has_own_token(settings: ToolServerSettings) -> bool:
+    """True if the owner's headers authorize requests, so that no OAuth is needed."""
+    return any(name.lower() == "authorization" for name in settings.headers)
+
+
 def http_client_for(
     settings: ToolServerSettings,
     home: Path,
     *,
+    now: Callable[[], float] = time,
     resolve: Resolve = resolve_host,
-    most: int = MOST_RESPONSE_BYTES,
 ) -> httpx2.AsyncClient:
-    """Return the HTTP client of a server, to be used in `async with`."""
-    policy = AddressPolicy([settings.url, *_other_own_addresses(settings)], https_only=True)
-    transport = ServerTransport(settings, policy, resolve=resolve, most=most)
-    return ServerHttpClient(settings, transport)
+    """Return the HTTP client of a server, to be used in `async with`.
 
-
-def _other_own_addresses(settings: ToolServerSettings) -> Sequence[str]:
-    return ()
+    `home` keeps its OAuth tokens; `now` returns Unix seconds. Raises AddressRefused for an impossible `url`.
+    """
+    transport = ServerTransport(settings, policy_for(settings), resolve=resolve)
+    auth = None
+    if not has_own_token(settings):
+        store = TokenStore(home, settings.name, settings.url)
+        auth = ServerAuthorization(settings, store, transport, now)
+    return ServerHttpClient(settings, transport, auth)

@@ -45,9 +45,9 @@ class OpenCall:
             self._until = self._loop.time() + left
 
     async def wait(self, work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[Any]]) -> T:
-        """Return the result of the work, which is cancelled without waiting for its end.
+        """Return the result of the work; if the time or the wait ends, cancel the work and leave it.
 
-        Raises TimeoutError. `tasks` holds the work while it ends.
+        Raises TimeoutError. `tasks` holds the work until it has ended.
         """
         task = asyncio.create_task(work)
         tasks.add(task)

@@ -97,11 +97,7 @@ class McpConnection:
             elicitation_callback=self._elicit,
         )
         async with self._client, in_background(self._listen()):
-            try:
-                yield
-            finally:
-                for task in [*self._tasks]:
-                    task.cancel()
+            yield
 
     @property
     def protocol(self) -> str:

@@ -15,7 +15,10 @@ from daemon.tools.http_transport import MOST_RESPONSE_BYTES, too_long
 from daemon.tools.stdio_transport import OVERSIZED
 from daemon.tools.tool_call import StateExpired, ToolCallFailed, ToolOutcomeUnknown, ToolRequest, ToolResult
 
-TOO_LARGE = "The tool was called, but its result is larger than 10 MB and was refused: ask for less at once."
+TOO_LARGE = (
+    "The tool was called, but its result is too large (over 10 MB, or very many values) and was refused: "
+    "ask for less at once."
+)
 NO_COMMAND = "Its command is not on this machine: install it, or correct mcp.json."
 
 MOST_SAID = 500

@@ -1,4 +1,4 @@
-"""Lines of a server's output, bounded while they are read."""
+"""Messages of a server, bounded while they are read: in bytes, and in values, which take time to decode."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 MOST_MESSAGE_BYTES = 10_000_000
 """Most bytes of a message, and so of a result."""
+
+MOST_VALUES = 250_000
+"""Most values of a message: decoding more would stop the event loop for long."""
 
 ENDLESS = 20
 """Multiple of the most bytes after which a line without end is given up."""
@@ -21,6 +24,26 @@ ID_LAST = re.compile(rb',\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0
 
 class EndlessLineError(Exception):
     """A line that is so long that its sender is broken or hostile."""
+
+
+class ValueCounter:
+    """Count of the values in JSON text that comes in pieces; what stands in strings does not count."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._is_in_string = False
+        self._cut = b""
+        """A backslash at the end of a piece, which belongs to the next character."""
+
+    def feed(self, piece: bytes) -> None:
+        piece = self._cut + piece
+        self._cut = b""
+        if (len(piece) - len(piece.rstrip(b"\\"))) % 2:
+            piece, self._cut = piece[:-1], b"\\"
+        parts = piece.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        outside = b"".join(parts[self._is_in_string :: 2])
+        self.count += sum(map(outside.count, (b",", b"[", b"{")))
+        self._is_in_string ^= len(parts) % 2 == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +61,18 @@ class OversizedLine:
 
 
 class MessageLines:
-    """Splitter of output into lines of at most `most` bytes."""
+    """Splitter of output into lines of at most `most` bytes and MOST_VALUES values."""
 
     def __init__(self, most: int = MOST_MESSAGE_BYTES) -> None:
         self._most = most
+        self._begin()
+
+    def _begin(self) -> None:
         self._held = bytearray()
         self._size = 0
+        self._values = ValueCounter()
         self._head = b""
+        """The beginning of a line that is too long; empty while it is not."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes | OversizedLine]:
         """Yield the lines that end in this chunk. Raises EndlessLineError."""
@@ -57,17 +85,17 @@ class MessageLines:
     def _add(self, piece: bytes) -> None:
         self._size += len(piece)
         self._held += piece
-        if self._size <= self._most:
-            return
         if self._size > self._most * ENDLESS:
             raise EndlessLineError
-        self._head = self._head or bytes(self._held[:MOST_KEPT])
-        del self._held[:-MOST_KEPT]
+        if not self._head:
+            self._values.feed(piece)
+        if self._head or self._size > self._most or self._values.count > MOST_VALUES:
+            self._head = self._head or bytes(self._held[:MOST_KEPT])
+            del self._held[:-MOST_KEPT]
 
     def _take(self) -> bytes | OversizedLine:
         line: bytes | OversizedLine = bytes(self._held)
         if self._head:
             line = OversizedLine(head=self._head, tail=bytes(self._held))
-        self._held.clear()
-        self._size, self._head = 0, b""
+        self._begin()
         return line

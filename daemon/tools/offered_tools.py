@@ -16,7 +16,7 @@ from daemon.actions.tool_offer import ListedTool
 from daemon.engine.event import Entry, of_kind, root_of
 from daemon.engine.kinds import StepResult
 from daemon.ism import ActionRefused
-from daemon.kinds import INNER, ConversationOpened, PersonMessage
+from daemon.kinds import INNER, ConversationOpened, IncomingMessage
 from daemon.kinds.tool_kinds import RecordedTool
 from daemon.knowledge.visibility import INSIDE, PUBLIC, KnownChannels
 from daemon.turn.turn import Turn
@@ -48,6 +48,8 @@ class OfferableTool(Protocol):
     def tool(self) -> RecordedTool: ...
     @property
     def rules(self) -> OfferRules: ...
+    @property
+    def asks_first(self) -> bool: ...
 
 
 class RecordedTools(Protocol):
@@ -89,7 +91,8 @@ class OfferedTools:
         return [self._listed(one) for one in here]
 
     def _listed(self, one: OfferableTool) -> ListedTool:
-        return ListedTool(server=one.server, tool=one.tool, make=partial(self._guarded, one))
+        make = partial(self._guarded, one)
+        return ListedTool(server=one.server, tool=one.tool, asks_first=one.asks_first, make=make)
 
     def _guarded(self, one: OfferableTool) -> ActionDefinition:
         """Return the tool's action; it is refused once an outsider has spoken to the same execution."""
@@ -98,7 +101,7 @@ class OfferedTools:
             return made
 
         async def perform(run: ActionContext, args: object) -> Any:
-            if not await self._are_insiders(run.turn, _authors(run.turn)):
+            if not await self._are_insiders(run.turn, _newcomers(run)):
                 raise ActionRefused(run.label("for insiders alone"))
             return await made.perform(run, args)
 
@@ -144,7 +147,12 @@ def _opened(turn: Turn, view: str) -> Entry[ConversationOpened] | None:
     return turn.journal.latest_of_kind(root_of(view), ConversationOpened)
 
 
-def _authors(turn: Turn) -> Sequence[str]:
-    """Return the ids of those whose messages the execution answers or has received meanwhile."""
-    came = of_kind(PersonMessage, turn.execution.inputs)
-    return tuple(dict.fromkeys([*turn.people, *(entry.event.user for entry in came)]))
+def _newcomers(run: ActionContext) -> Sequence[str]:
+    """Return the ids of those who have spoken to a run since its turn began, and had not asked for it.
+
+    Only what the run remembers counts: a replay remembers the same at this point.
+    """
+    since = run.turn.began_seq
+    seqs = [one.seq for one in run.memory.conversation if one.seq and one.seq > since]
+    came = of_kind(IncomingMessage, run.turn.journal.readable_entries(seqs))
+    return tuple(dict.fromkeys(one.event.user for one in came if one.event.user not in run.turn.people))

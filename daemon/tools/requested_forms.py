@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from daemon.prompts.invisible_text import without_invisible
 from daemon.tools.secret_names import asks_for_secret, is_secret_name
-from daemon.tools.tool_definitions import without_invisible
 from daemon.turn.forms import MOST_WHOLE, FieldKind, FormChoice, FormField, QuestionForm
 from daemon.web.address_policy import AddressPolicy, AddressRefused
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -30,8 +31,9 @@ class ServerLog:
         with suppress(OSError):
             if self._path.exists() and self._path.stat().st_size > MOST_LOG_BYTES:
                 self._path.replace(self._path.with_suffix(".log.1"))
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(file, "a", encoding="utf-8") as opened:
+                opened.write(f"{line}\n")
 
     async def follow(self, source: asyncio.StreamReader) -> None:
         """Append the lines of a stream until its end; the rest of a long line is dropped."""

@@ -20,6 +20,7 @@ from daemon.tools.connection import (
     ConsentNeeded,
     ListedTools,
 )
+from daemon.tools.token_store import TokenStore
 from daemon.tools.tool_call import (
     AskNow,
     InputNeeded,
@@ -45,6 +46,9 @@ LIST_PAUSE = 5.0
 """Least seconds between two lists: a server that announces changes without end is not followed to each."""
 
 State = Literal["starting", "ready", "away", "needs consent", "off"]
+
+CONSENT_PAUSE = 1.0
+"""Seconds between two looks for a consent that was given."""
 
 STARTING = 10.0
 """Most seconds that a call waits for a server that is starting for the first time."""
@@ -102,10 +106,20 @@ class ServerTask:
                 if self._clock.steady() - began > STABLE:
                     pause = FIRST_PAUSE
                 log.info("The tool server %s is away; next try in %g s: %s", self.name, pause, why)
-                await self._clock.sleep(pause)
+                await self._pause(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
         finally:
             self._leave("off", "")
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before the next try; a consent that is given meanwhile ends the wait."""
+        if self.state.state != "needs consent":
+            await self._clock.sleep(seconds)
+            return
+        tokens = TokenStore(self._means.folder.parent, self.name, self._settings.url)
+        before, until = tokens.stamp, self._clock.steady() + seconds
+        while tokens.stamp == before and self._clock.steady() < until:
+            await self._clock.sleep(CONSENT_PAUSE)
 
     async def _serve(self, connect: Connect) -> str:
         """Connect and follow the server until its connection is lost; return why."""

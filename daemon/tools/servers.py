@@ -28,7 +28,18 @@ from daemon.tools.tool_call import (
 
 log = logging.getLogger(__name__)
 
-CONNECTION_FIELDS = ("url", "command", "args", "env", "headers", "cwd", "timeout", "start_timeout", "sandbox")
+CONNECTION_FIELDS = (
+    "url",
+    "command",
+    "args",
+    "env",
+    "headers",
+    "oauth",
+    "cwd",
+    "timeout",
+    "start_timeout",
+    "sandbox",
+)
 """Settings that need a new connection when they change."""
 
 NOT_CONFIGURED = "There is no server {name} any more: an owner took it out of mcp.json."

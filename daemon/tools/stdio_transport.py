@@ -19,6 +19,7 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
+from daemon.lifetime import run_to_end
 from daemon.sandbox.environment import repair_surrogates
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd
@@ -54,7 +55,7 @@ async def stdio_transport(
     """Run the server inside the block. Raises OSError and ValueError if it cannot be started."""
     env = server_environment(settings.env, os.environ)
     process = await start_server(argv, env, settings.cwd)
-    record = await asyncio.to_thread(write_record, folder, settings.name, process.pid)
+    record = folder / f"{settings.name}.{process.pid}.running"
     # Unbounded: nobody waits for a server that does not read, and its calls are few.
     outgoing, taken = anyio.create_memory_object_stream[SessionMessage](float("inf"))
     given, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -66,10 +67,11 @@ async def stdio_transport(
             group.start_soon(_write_messages, process.stdin, taken, end)
             group.start_soon(log.follow, process.stderr)
             try:
+                await asyncio.to_thread(write_record, record, process.pid)
                 yield incoming, outgoing
             finally:
                 with anyio.CancelScope(shield=True):
-                    await end_server(process, record)
+                    await run_to_end(end_server(process, record))
                 group.cancel_scope.cancel()
     finally:
         for stream in (outgoing, taken, given, incoming):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol
 
@@ -117,8 +117,8 @@ class ToolCall:
     async def result(self) -> str:
         """Make the call and return its result as text for the model. Raises ActionRefused without a call."""
         await self._check_offered()
+        await self._check_limit()
         with self.turn.deps.gauge.count_tool_call(self.turn.root) as self.end_count:
-            await self._check_limit()
             doubted = has_unknown_outcome(self.turn, self.name)
             await self.means.approve(self.run, self.tool, self.arguments, may_be_done=doubted)
             observed = await self._observe(again=doubted)
@@ -274,8 +274,8 @@ class ToolCall:
         """Return the observation of a call that may have been carried out; a repeatable one only failed."""
         if self.tool.is_repeatable:
             return self._failed("failed", why)
-        text = f"{self.run.label('outcome unknown')} {why}".strip()
-        return ActionObserved(name=self.name, text=text, details={"unknown": True})
+        seen = self._failed("outcome unknown", why)
+        return replace(seen, details={"unknown": True})
 
     # Input from people
 
@@ -322,7 +322,7 @@ class ToolCall:
 
     def _shown(self, observed: ActionObserved) -> str:
         if observed.text == UNKNOWN_OUTCOME:  # the daemon died during the call
-            return f"{self.run.label('outcome unknown')} {observed.text}"
+            return f"{self.run.label('outcome unknown')}: {observed.text}"
         return observed.text
 
 

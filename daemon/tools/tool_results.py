@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mcp_types import (
@@ -36,7 +36,7 @@ def read_result(result: CallToolResult) -> ToolResult:
     parts = [_describe_block(block) for block in result.content]
     structured = result.structured_content
     if structured is not None and not _is_repeated(structured, result.content):
-        parts.append(json.dumps(structured, ensure_ascii=False, indent=1))
+        parts.append(json.dumps(structured, ensure_ascii=False))
     links = [block.uri for block in result.content if isinstance(block, ResourceLink)]
     text = clean_text("\n\n".join(filter(None, parts))).strip()
     return ToolResult(text=text or EMPTY, is_error=result.is_error, links=tuple(links[:MOST_LINKS]))
@@ -54,23 +54,16 @@ def clean_text(text: str) -> str:
 
 
 def _is_repeated(structured: Any, blocks: Sequence[ContentBlock]) -> bool:
-    """True if a text block holds the structured content, as servers are advised to send it."""
-    return any(held == structured for held in _json_blocks(blocks)) or _is_wrapped(structured, blocks)
-
-
-def _is_wrapped(structured: Any, blocks: Sequence[ContentBlock]) -> bool:
-    """True for `{"result": "…"}` beside the text itself, as the Python SDK wraps plain values."""
+    """True if a text block says what the structured content says, as servers are advised to send it."""
     texts = [block.text for block in blocks if isinstance(block, TextContent)]
-    return isinstance(structured, dict) and [*structured] == ["result"] and texts == [structured["result"]]
+    if isinstance(structured, dict) and [*structured] == ["result"] and texts == [structured["result"]]:
+        return True  # the Python SDK wraps plain values so
+    forms = {_without_blanks(json.dumps(structured, ensure_ascii=is_ascii)) for is_ascii in (True, False)}
+    return any(_without_blanks(text) in forms for text in texts)
 
 
-def _json_blocks(blocks: Sequence[ContentBlock]) -> Iterator[Any]:
-    for block in blocks:
-        if isinstance(block, TextContent) and block.text[:1] in "{[":
-            try:
-                yield json.loads(block.text)
-            except (ValueError, RecursionError):
-                continue
+def _without_blanks(text: str) -> str:
+    return "".join(text.split())
 
 
 def _describe_block(block: ContentBlock) -> str:

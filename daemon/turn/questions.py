@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from daemon.engine.event import PART, Entry, Input, fingerprint, of_kind, parent_of, part_key, seqs_of
+from daemon.engine.exceptions import FencedError
 from daemon.engine.journal.reader import JournalReader
 from daemon.engine.kinds import CancelRequest, InputsReceived, ThreadEnded, ThreadSpawned, WaitBegan
 from daemon.errors import ContentRefused, PostFailed
@@ -20,11 +21,14 @@ from daemon.kinds import (
     ButtonPress,
     ContextCleared,
     PersonMessage,
+    ProgramEnded,
     QuestionAnswered,
     QuestionAsked,
     SoulTurnBegan,
     SoulTurnEnded,
     SpeechFinished,
+    Status,
+    ToolErrand,
     UnpromptedMessage,
     UnpromptedOutcome,
 )
@@ -131,11 +135,33 @@ async def report_unprompted_outcome(turn: Turn, outcome: Became, execution: str 
     message = _unprompted_message_of(turn.journal, execution or turn.execution.id)
     if message is None:
         return
+    if isinstance(message.event, ToolErrand):
+        await report_tool_call(turn, message.event, "error", outcome)
+        return
     key = f"said-out:{message.key}"
     if turn.journal.get(key) is None:
         there = message.event.to or turn.thread
         told = UnpromptedOutcome(by=message.event.by, to=there, outcome=outcome)
         await turn.execution.append(told, key, cause=message.seq)
+
+
+async def report_tool_call(turn: Turn, errand: ToolErrand, status: Status, result: str) -> None:
+    """Tell the inner life what came of its tool call: the first report counts."""
+    journal = turn.journal
+    request = journal.entry(errand.call)
+    if not journal.is_pending(request.seq):
+        return
+    ended = ProgramEnded(process=request.seq, name=request.event.tool, status=status, result=result)
+    with suppress(FencedError):  # it was reported, or forgotten, meanwhile
+        await journal.append(
+            request.thread,
+            ended,
+            key=part_key(request.key, "ended"),
+            author="core",
+            cause=request.seq,
+            closes=[request.seq],
+            requires=request.seq,
+        )
 
 
 # Questions
@@ -291,8 +317,13 @@ MOST_FAILED_ATTEMPTS = 8
 
 
 async def ask(turn: Turn, name: str, question: Question) -> Answer:
-    """Put a question to people. Return the answer, or suspend the execution until it comes."""
+    """Put a question to people. Return the answer, or suspend the execution until it comes.
+
+    A client of the soul's MCP server cannot press a button, so nobody answers a question with choices there.
+    """
     check_question(turn, question)
+    if turn.is_served and question.choices:
+        return NO_ANSWER
     asks = question_event(question)
 
     async def say(key: str) -> QuestionAsked:

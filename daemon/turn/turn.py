@@ -25,6 +25,7 @@ from daemon.engine.journal.writer import Fence
 from daemon.engine.kinds import InputsReceived, ThreadSpawned
 from daemon.kinds import (
     INNER,
+    SERVED_PLACE,
     ActionObserved,
     ActionStarted,
     ClaimMade,
@@ -261,11 +262,13 @@ class Turn:
         where = self.opened.event.where if self.opened and self.thread == self.root else None
         self.addressed = where not in (None, TERMINAL_PLACE)
         """True if this thread is a conversation, in which something can be said; a branch is none."""
+        self.is_served = self.opened is not None and self.opened.event.where == SERVED_PLACE
+        """True if a client of the soul's MCP server reads this alone: nobody can press a button there."""
         self.in_dm = where == "dm"
         """True if this is a conversation in a DM, of which there may be many."""
         self.place = self.opened.event.place if self.opened else "a conversation"
         """The place of this conversation, for a sentence: "a direct message", "#general"."""
-        self.deciders: Sequence[str] = () if self.root == INNER else self.readers_among(self.owners)
+        self.deciders: Sequence[str] = self.readers_among(self.owners)
         """Owners who can read this conversation."""
 
     def _read_inputs(self, taken: Sequence[int]) -> None:
@@ -303,8 +306,13 @@ class Turn:
     # The conversation
 
     def readers_among(self, people: Sequence[str]) -> Sequence[str]:
-        """Return those of them who can read this conversation: in a DM, only the person whose it is."""
-        if self.opened is None or self.opened.event.where != "dm":
+        """Return those of them who can read this conversation: in a DM, only the person whose it is.
+
+        Nobody reads the inner life, so that nobody can be asked in it.
+        """
+        if self.root == INNER:
+            return ()
+        if self.opened is None or self.opened.event.where not in ("dm", SERVED_PLACE):
             return people
         return [person for person in people if person == self.opened.event.user]
 

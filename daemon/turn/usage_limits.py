@@ -86,6 +86,8 @@ class UsageTotals:
 
 NO_USAGE = UsageTotals()
 
+NO_SINGLE_LIMITS: Mapping[str, Limits] = {}
+
 
 def resets_limit(event: Event, owners: Collection[str]) -> str:
     """Return the count that an owner's answer resets: "turn", "thread", "person" or "day"; empty if none.
@@ -529,8 +531,12 @@ class LimitChecker:
         thread: Limits,
         person: Limits,
         inner: float = 0.0,
+        single: Mapping[str, Limits] = NO_SINGLE_LIMITS,
     ) -> None:
-        """Set the limits; `inner`: dollars of the inner life per UTC day, in place of other limits."""
+        """Set the limits; `inner`: dollars of the inner life per UTC day, in place of other limits.
+
+        `single` has limits of single people, in place of those of any `person`.
+        """
         self._journal = journal
         self._clock = clock
         self._budget = budget
@@ -538,6 +544,7 @@ class LimitChecker:
         self._thread = thread
         self._person = person
         self._inner = inner
+        self._single = single
         self._calling = Counter[str]()
         """Number of running calls by root thread."""
         self._tool_calls = Counter[str]()
@@ -657,7 +664,7 @@ class LimitChecker:
                 return LimitReached(bound=bound, resets="thread")
         today = self._budget.today().people
         for person in people:
-            bound = today.get(person, NO_USAGE).reached_limit(self._person)
+            bound = today.get(person, NO_USAGE).reached_limit(self._single.get(person, self._person))
             if bound:
                 return LimitReached(bound=bound, resets="person", person=person)
         return None

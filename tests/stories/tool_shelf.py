@@ -83,10 +83,7 @@ def take_playbooks(stage: Stage) -> None:
 
 
 def catalogue(stage: Stage) -> ToolCatalogue:
-    tools = stage.soul.services.tools
-    assert tools
-    assert isinstance(tools.recorded, ToolCatalogue)
-    return tools.recorded
+    return stage.soul.services.tools.catalogue
 
 
 def server(name: str = "shelf", **rules: Any) -> ToolServerSettings:

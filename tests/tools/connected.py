@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.tools.connection import ConnectionMeans
 from daemon.tools.servers import ConnectedServers
 from daemon.tools.tool_call import AskNow, InputNeeded, ToolRequest, ToolResult
+from tests.clock import FakeClock
 
 RAW = Path(__file__).parent / "servers" / "raw_server.py"
 
@@ -67,15 +68,26 @@ class ServerBench:
     progress: list[str] = field(default_factory=list)
 
     async def until(self, name: str, state: str) -> None:
-        async with asyncio.timeout(20):
-            while self.servers.state_of(name).state != state:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await wait_for(lambda: self.servers.state_of(name).state == state)
 
     async def call(
         self, tool: str, text: str = "", *, server: str = "raw", ask: AskNow | None = None, **more: Any
     ) -> ToolResult | InputNeeded:
         request = ToolRequest(server=server, tool=tool, arguments={"text": text}, **more)
         return await self.servers.call(request, self.progress.append, ask)
+
+    async def lists_grow_to(self, count: int, clock: FakeClock) -> None:
+        """Let time pass until so many lists are recorded."""
+        while len(self.lists) < count:
+            await clock.advance(1)
+            await asyncio.sleep(0.01)
+
+    def running(self) -> list[int]:
+        """Return the pids of recorded servers."""
+        return [int(path.name.split(".")[1]) for path in self.folder.glob("*.running")]
+
+    def log(self, server: str) -> str:
+        return (self.folder / f"{server}.log").read_text()
 
     async def text(self, tool: str, text: str = "", *, server: str = "raw") -> str:
         result = await self.call(tool, text, server=server)
@@ -103,3 +115,15 @@ def is_running(pid: int) -> bool:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
+
+
+async def wait_for(there: Callable[[], object]) -> None:
+    """Wait for what other processes do, which no event of this loop tells."""
+    async with asyncio.timeout(20):
+        while not there():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def has_heard(heard: Path, text: str) -> bool:
+    """True if the server has heard a text."""
+    return heard.exists() and text in heard.read_text()

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 from daemon.tools.argument_checks import MOST_FAULTS, MOST_STEPS, SchemaTooComplex, argument_faults
 

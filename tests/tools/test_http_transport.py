@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from aiohttp import web
 
-from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.settings.mcp_servers import OAuthSettings, ToolServerSettings
 from daemon.tools.http_faults import FaultCode
 from daemon.tools.http_transport import MOST_RESPONSE_BYTES, http_client_for
 from tests.web.loopback import Loopback, self_signed, serve_loopback
@@ -76,6 +76,17 @@ async def test_a_client_that_follows_redirects_brings_no_header_to_another_origi
             response = await http.post(f"{place.url}/mcp", json=PING, follow_redirects=True)
     assert "not allowed" in error_of(response)[1]
     assert not other.requests
+
+
+async def test_another_origin_of_the_owner_gets_neither_headers_nor_tokens(tmp_path: Path) -> None:
+    async with serve_loopback() as place, serve_loopback() as login:
+        place.redirects["/mcp"] = f"{login.url}/mcp"
+        own = settings(f"{place.url}/mcp", oauth=OAuthSettings(issuer=login.url))
+        async with http_client_for(own, tmp_path) as http:
+            await http.post(f"{place.url}/mcp", json=PING, follow_redirects=True)
+            await http.post(f"{login.url}/x", json=PING, headers={"Authorization": "Bearer of-the-server"})
+    assert login.requests == ["/mcp", "/x"]
+    assert not [headers for headers in login.headers if {"x-key", "authorization"} & headers.keys()]
 
 
 async def test_a_redirect_within_the_origin_belongs_to_the_protocol(place: Loopback, tmp_path: Path) -> None:

@@ -44,14 +44,20 @@ async def serve_loopback(tls: ssl.SSLContext | None = None) -> AsyncIterator[Loo
     place = Loopback()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", place.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
-    await site.start()
-    place.port = runner.addresses[0][1]
-    place.url = f"{'https' if tls else 'http'}://127.0.0.1:{place.port}"
-    try:
+    async with serve_app_on_loopback(app, tls) as url:
+        place.url, place.port = url, int(url.rpartition(":")[2])
         yield place
+
+
+@asynccontextmanager
+async def serve_app_on_loopback(
+    app: web.Application, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[str]:
+    runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from daemon.web.address_policy import AddressPolicy, AddressRefused
-from daemon.web.guarded_transport import PolicyTransport
+from daemon.web.guarded_transport import PolicyTransport, check_resolved
 from tests.web.loopback import Loopback, serve_loopback
 
 
@@ -67,6 +67,15 @@ async def test_a_redirect_within_the_owner_s_origin_is_followed(place: Loopback)
     async with client(AddressPolicy([place.url]), ListedNames()) as http:
         answer = await http.get(f"{place.url}/moved")
     assert (answer.status_code, place.requests) == (200, ["/moved", "/here"])
+
+
+async def test_a_link_is_judged_by_the_addresses_of_its_name(place: Loopback) -> None:
+    names = ListedNames(inside_example=[["10.0.0.1"]], outside_example=[["10.0.0.1", "1.1.1.1"]])
+    policy = AddressPolicy([place.url])
+    with pytest.raises(AddressRefused, match="private network"):
+        await check_resolved(policy, "https://inside.example/", names)
+    assert (await check_resolved(policy, "https://outside.example/a#b", names)).url.endswith(".example/a")
+    assert (await check_resolved(policy, f"{place.url}/x", names)).origin.port == place.port
 
 
 async def test_the_system_s_own_names_are_judged_too(place: Loopback) -> None:

@@ -86,11 +86,13 @@ def call(request: Message) -> None:
     if state != STATE:
         reason = {"reason": "invalid_request_state"}
         error = {"code": -32602, "message": "Invalid or expired requestState", "data": reason}
-        return send({"id": request["id"], "error": error})
+        send({"id": request["id"], "error": error})
+        return None
     answers = params.get("inputResponses")
     declined = answers and any(one["action"] != "accept" for one in answers.values())
     if declined or int(number) >= len(rounds):
-        return finish(request, answers)
+        finish(request, answers)
+        return None
     asked = {
         f"q{n}": {"method": "elicitation/create", "params": one} for n, one in enumerate(rounds[int(number)])
     }

@@ -46,7 +46,12 @@ def notify(method: str, **params: Any) -> None:
 
 def tool(name: str) -> Message:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-    return {"name": name, "description": f"Does {name}.", "inputSchema": schema}
+    hints = {"readOnlyHint": name in os.environ.get("READS", "").split()}
+    made = {"name": name, "description": f"Does {name}.", "inputSchema": schema, "annotations": hints}
+    if "hostile_schema" in sys.argv:
+        hostile = {"type": "string", "pattern": "^(a+)+$"}
+        made["outputSchema"] = {"type": "object", "properties": {"text": hostile}}
+    return made
 
 
 def discover(request: Message) -> None:
@@ -71,7 +76,11 @@ def initialize(request: Message) -> None:
 
 
 def list_tools(request: Message) -> None:
-    more = {"ttlMs": 0, "cacheScope": "private"} if ERA == "modern" else {}
+    more: Message = {}
+    if ERA == "modern":
+        more = {"ttlMs": 90_000 if "brief" in sys.argv else 0, "cacheScope": "private"}
+    if "endless_list" in sys.argv:
+        more["nextCursor"] = "on"
     answer(request, tools=[tool(name) for name in [*TOOLS, *sorted(CALLS)]], **more)
 
 
@@ -128,6 +137,42 @@ def large_id_last(request: Message) -> None:
     text = "x" * int(request["params"]["arguments"]["text"])
     result = {"content": [{"type": "text", "text": text}]}
     send({"result": result, "jsonrpc": "2.0", "id": request["id"]})
+
+
+def many_values(request: Message) -> None:
+    values = "[" + ",".join(["1"] * 4_500_000) + "]"
+    line = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": {"content": []}})
+    sys.stdout.write(line.replace("[]", f'[], "structuredContent": {{"many": {values}}}') + "\n")
+    sys.stdout.flush()
+
+
+def structured(request: Message) -> None:
+    answer(request, content=[], structuredContent={"text": "a" * 40 + "!"})
+
+
+def nothing(request: Message) -> None:
+    answer(request, content=[])
+
+
+def pid(request: Message) -> None:
+    answer(request, text=str(os.getpid()))
+
+
+def log(request: Message) -> None:
+    given = request["params"]["arguments"]
+    for _ in range(int(given.get("times", 1))):
+        sys.stderr.write(given["text"] + "\n")
+    sys.stderr.flush()
+    answer(request, text="logged")
+
+
+def sample(request: Message) -> None:
+    asked = {"messages": [], "maxTokens": 5}
+    answer(
+        request,
+        resultType="input_required",
+        inputRequests={"one": {"method": "sampling/createMessage", "params": asked}},
+    )
 
 
 def surrogate(request: Message) -> None:
@@ -249,6 +294,7 @@ CALLS: dict[str, Callable[[Message], None]] = {
     for name in (
         *("env", "die", "never", "late", "twice", "endless", "large", "large_id_last", "surrogate"),
         *("bytes_no_utf8", "controls", "garbage", "is_error", "rpc_error", "no_result", "progress"),
+        *("many_values", "structured", "nothing", "pid", "log", "sample"),
         *("rename", "pages", "ask", "need_input", "spawn", "deaf"),
     )
 }

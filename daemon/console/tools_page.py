@@ -1,0 +1,74 @@
+"""Routes of the page's Tools: servers, standing approvals, and changed tools that wait for an owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from aiohttp import web
+
+from daemon.console.access import json_error, read_posted_json
+from daemon.console.entry_text import JsonObject
+from daemon.console.overview import PressRefusal
+
+SEQ = r"[0-9]{1,15}"
+NO_TOOL = 'Send {"tool": "server.tool", "digest": "…"}: the change that is to be used.'
+
+
+class ToolsPage(Protocol):
+    """Tools as JSON, and what their owner may do on the page."""
+
+    def overview_as_json(self) -> Mapping[str, Any]:
+        """Return `servers`, `approvals`, `changes` and `faults` of the configuration."""
+
+    async def accept(self, tool: str, digest: str) -> PressRefusal | None:
+        """Allow a tool as its server defines it now; None on success. Raises JournalError."""
+
+    async def end_approval(self, seq: int) -> PressRefusal | None:
+        """Take back a standing approval; None on success. Raises JournalError."""
+
+    async def connect(self, server: str) -> str | PressRefusal:
+        """Begin the consent for a server; return the address for the owner's browser."""
+
+
+def mount_tools(app: web.Application, page: ToolsPage) -> None:
+    routes = ToolsRoutes(page=page)
+    app.router.add_get("/console/tools", routes.overview)
+    app.router.add_post("/console/tools/accepted", routes.accept)
+    app.router.add_post(f"/console/tools/approvals/{{seq:{SEQ}}}", routes.end_approval)
+    app.router.add_post("/console/tools/connections/{server}", routes.connect)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsRoutes:
+    page: ToolsPage
+
+    async def overview(self, _request: web.Request) -> web.Response:
+        return web.json_response(self.page.overview_as_json())
+
+    async def accept(self, request: web.Request) -> web.Response:
+        asked = await read_posted_json(request)
+        tool, digest = asked.get("tool"), asked.get("digest")
+        if not (isinstance(tool, str) and isinstance(digest, str)):
+            return json_error(400, NO_TOOL)
+        return _answer(await self.page.accept(tool, digest))
+
+    async def end_approval(self, request: web.Request) -> web.Response:
+        return _answer(await self.page.end_approval(int(request.match_info["seq"])))
+
+    async def connect(self, request: web.Request) -> web.Response:
+        begun = await self.page.connect(request.match_info["server"])
+        if isinstance(begun, str):
+            return _json({"url": begun})
+        return _answer(begun)
+
+
+def _answer(refusal: PressRefusal | None) -> web.Response:
+    if refusal:
+        return json_error(refusal.status, refusal.why)
+    return _json({"ok": True})
+
+
+def _json(answer: JsonObject) -> web.Response:
+    return web.json_response(answer)
