@@ -119,7 +119,14 @@ def test_a_request_that_is_nested_without_end_is_refused() -> None:
 
 SECRETS = (
     *("password", "passWord", "PASSWORD", "p@ssw0rd", "pa55_word", "pass-phrase", "userPwd", "Passwort"),
-    *("Kennwort", "contraseña", "mot de passe", "P\u0430ssw\u043erd", "Ｐａｓｓｗｏｒｄ", "pass\u200bword"),
+    *(
+        "Kennwort",
+        "contraseña",
+        "mot de passe",
+        "P\u0430ssw\u043erd",
+        "\uff30\uff41\uff53\uff53\uff57\uff4f\uff52\uff44",
+        "pass\u200bword",
+    ),
     *("key", "API_KEY", "apiKey", "ApiKeyValue", "k e y", "sshKey", "clé", "Schlüssel", "private-key"),
     *("token", "T0KEN", "accessToken", "refresh_tokens", "secret", "client_s3cret", "SECRET1", "geheimnis"),
     *("PIN", "otp", "cvv", "credentials", "session cookie", "credit card", "auth"),
