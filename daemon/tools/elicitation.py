@@ -19,7 +19,7 @@ from daemon.prompts.elements import clean_name_text, parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.tools.requested_forms import RequestRefused, read_request
 from daemon.tools.tool_approvals import ToolApprovals, askers_of
-from daemon.tools.tool_call import AskNow, InputNeeded
+from daemon.tools.tool_call import InputNeeded
 from daemon.tools.tool_catalogue import OfferedTool
 from daemon.turn.forms import (
     NOT_GIVEN,
@@ -83,41 +83,27 @@ class ToolQuestions:
                 break
         return responses
 
-    def ask_during_call(self, run: ActionContext, tool: OfferedTool) -> AskNow:
-        """Return the function by which a server of the older era asks people during an open call."""
-        questions = StepQuestions(run.turn)
-
-        async def ask_now(request: Mapping[str, Any]) -> Mapping[str, Any]:
-            mark = fingerprint(request)[:8]
-            try:
-                form = self._form(run, tool, request)
-            except RequestRefused as refusal:
-                await questions.tell(f"declined-{mark}", _refusal_in_words(run, tool, refusal))
-                return DECLINED
-            question = self._question(run, tool, form, await self._people(run.turn, tool, form))
-            if not question.to:
-                return DECLINED
-            seconds = max(tool.rules.timeout - MARGIN, 0.0)
-            return response(form, await questions.ask(f"input-{mark}", question, seconds))
-
-        return ask_now
+    def ask_during_call(self, run: ActionContext, tool: OfferedTool) -> CallQuestions:
+        """Return the questions of a server of the older era during an open call."""
+        return CallQuestions(run, tool, self)
 
     async def _answer(
         self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any], step: str
     ) -> Mapping[str, Any]:
         try:
-            form = self._form(run, tool, request)
+            form = self.read_form(run, tool, request)
         except RequestRefused as refusal:
             await self._tell(run, tool, refusal)
             return DECLINED
-        question = self._question(run, tool, form, await self._recorded_people(run.turn, tool, form))
+        question = self.make_question(run, tool, form, await self._recorded_people(run.turn, tool, form))
         if not question.to:
             return DECLINED
         answered = await ask(run.turn, step, question)
         run.add_memories(answered.memories)
         return response(form, answered)
 
-    def _form(self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any]) -> QuestionForm:
+    def read_form(self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any]) -> QuestionForm:
+        """Return what a server requests as a form. Raises RequestRefused."""
         words = form_words(parse_labels(run.turn.text(LABELS_TEXT)))
         policy = AddressPolicy([self.url_of(tool.server)], https_only=True)
         return read_request(request, tool.name, words, policy)
@@ -130,13 +116,13 @@ class ToolQuestions:
         """Return the people who may answer, and the owners among them, as of the time of the question."""
 
         async def look(_: Turn) -> StepResult:
-            return StepResult(value=await self._people(turn, tool, form))
+            return StepResult(value=await self.people_for(turn, tool, form))
 
         found = await turn.step("may-answer", [tool.name, form.host, list(turn.owners)], look, StepResult)
         people: Sequence[Sequence[str]] = found.event.value
         return people
 
-    async def _people(self, turn: Turn, tool: OfferedTool, form: QuestionForm) -> Sequence[Sequence[str]]:
+    async def people_for(self, turn: Turn, tool: OfferedTool, form: QuestionForm) -> Sequence[Sequence[str]]:
         if turn.opened is None or turn.opened.event.where == TERMINAL_PLACE:
             return (), ()  # nobody can be asked there
         askers = list(turn.readers_among(askers_of(turn)))
@@ -149,7 +135,7 @@ class ToolQuestions:
 
     # Questions
 
-    def _question(
+    def make_question(
         self, run: ActionContext, tool: OfferedTool, form: QuestionForm, people: Sequence[Sequence[str]]
     ) -> Question:
         to, owners = people
@@ -172,6 +158,36 @@ class ToolQuestions:
         if run.turn.addressed:
             text = _refusal_in_words(run, tool, refusal)
             await say(run.turn, text, "input-declined", answers=False)
+
+
+class CallQuestions:
+    """Questions that a server asks while a call is open; each waits as long as a call may take."""
+
+    def __init__(self, run: ActionContext, tool: OfferedTool, questions: ToolQuestions) -> None:
+        self._run = run
+        self._tool = tool
+        self._questions = questions
+        self._open = StepQuestions(run.turn)
+
+    async def __call__(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask people, and return the response of the protocol."""
+        run, tool, questions = self._run, self._tool, self._questions
+        mark = fingerprint(request)[:8]
+        try:
+            form = questions.read_form(run, tool, request)
+        except RequestRefused as refusal:
+            await self._open.tell(f"declined-{mark}", _refusal_in_words(run, tool, refusal))
+            return DECLINED
+        people = await questions.people_for(run.turn, tool, form)
+        question = questions.make_question(run, tool, form, people)
+        if not question.to:
+            return DECLINED
+        seconds = max(tool.rules.timeout - MARGIN, 0.0)
+        return response(form, await self._open.ask(f"input-{mark}", question, seconds))
+
+    async def end(self) -> None:
+        """End what is being asked, as the call is over."""
+        await self._open.end()
 
 
 def _refusal_in_words(run: ActionContext, tool: OfferedTool, refusal: RequestRefused) -> str:

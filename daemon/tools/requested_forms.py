@@ -17,7 +17,7 @@ from daemon.tools.secret_names import asks_for_secret, is_secret_name
 from daemon.turn.forms import MOST_WHOLE, FieldKind, FormChoice, FormField, QuestionForm
 from daemon.web.address_policy import AddressPolicy, AddressRefused
 
-MOST_FIELDS, MOST_CHOICES = 20, 100
+MOST_FIELDS, MOST_CHOICES, MOST_CHOICES_OF_ALL = 20, 100, 300
 MOST_REQUEST = 100_000
 """Characters of a request as JSON."""
 
@@ -71,6 +71,8 @@ def read_request(
     if params.get("mode", "form") != "form":
         raise RequestRefused("form not understood")
     fields = tuple(_fields(params.get("requestedSchema")))
+    if sum(len(one.choices) for one in fields) > MOST_CHOICES_OF_ALL:
+        raise RequestRefused("form too large")
     if asks_for_secret(text) and any(_takes_text(one) for one in fields):
         raise RequestRefused("secret wanted")
     return QuestionForm(title=title, text=text, fields=fields, words=words)

@@ -24,8 +24,8 @@ from daemon.settings.limits import CONTINUE
 from daemon.tools.requested_forms import is_too_large
 from daemon.tools.tool_approvals import askers_of
 from daemon.tools.tool_call import (
-    AskNow,
     InputNeeded,
+    OpenQuestions,
     StateExpired,
     ToolCallFailed,
     ToolOutcomeUnknown,
@@ -76,8 +76,8 @@ class ObtainApproval(Protocol):
 AnswerInput = Callable[[ActionContext, OfferedTool, InputNeeded, str], Awaitable[Mapping[str, Any] | None]]
 """Function that asks people for the input of a call, in steps of the given name; None if they decline."""
 
-AskDuringCall = Callable[[ActionContext, OfferedTool], AskNow]
-"""Function that returns the one by which a server of the older era asks people during an open call."""
+AskDuringCall = Callable[[ActionContext, OfferedTool], OpenQuestions]
+"""Function that returns the questions of a server of the older era during an open call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +229,8 @@ class ToolCall:
             if not call.done():
                 call.cancel()
                 await asyncio.wait({call}, timeout=STOP_GRACE)
+        if asking:
+            await asking.end()
         if not call.done() or call.cancelled():
             call.add_done_callback(_retrieve_error)
             raise CallStopped

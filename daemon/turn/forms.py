@@ -147,6 +147,15 @@ def read_entered(form: QuestionForm, entered: Mapping[str, object]) -> tuple[dic
     return values, faults
 
 
+def fits(one: FormField, entered: object) -> bool:
+    """True if a field takes what was entered."""
+    try:
+        READERS[one.kind](one, entered)
+    except _NotFitting:
+        return False
+    return True
+
+
 def _text(one: FormField, given: object) -> str:
     if not isinstance(given, str):
         raise _NotFitting("needed")

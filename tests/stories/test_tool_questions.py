@@ -10,7 +10,7 @@ import pytest
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB, CAROL
 from tests.stories.asking_tools import DONE, cafe
-from tests.stories.choosing import outcomes, press, pressed, questions, shown, whispers
+from tests.stories.choosing import outcomes, press, pressed, questions, shown, told, whispers
 from tests.stories.stage import ALICE, GENERAL, Stage, staged
 from tests.texts import ours
 
@@ -176,6 +176,22 @@ async def test_endless_questions_end(stage: Stage) -> None:
             await pressed(stage, "alice", "Confirm")
         assert (await stage.answers(ALICE, ts))[-1] == DONE
         assert not stage.pending("asked")
+
+
+async def test_a_question_that_is_too_large_ends_the_call(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("huge", ALICE)
+        assert "it asked for too much input" in told(stage)
+        assert (await stage.answers(ALICE, ts))[-1] == DONE
+        assert max(len(str(entry.event)) for entry in stage.entries("observation")) < 1_000
+
+
+async def test_a_request_for_a_model_is_no_question_to_people(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("sample", ALICE)
+        assert "what the soul does not offer, such as sampling" in told(stage)
+        assert (await stage.answers(ALICE, ts))[-1] == DONE
+        assert not stage.entries("asked")
 
 
 async def test_a_form_that_nobody_can_fill_in_is_declined(stage: Stage) -> None:

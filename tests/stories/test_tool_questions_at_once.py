@@ -89,6 +89,25 @@ async def test_a_restart_during_the_open_call_leaves_no_question_open(stage: Sta
         assert "nobody knows whether it was done" in said[2]
 
 
+async def test_a_page_that_is_to_be_opened_first_is_asked_for_and_the_call_made_again(stage: Stage) -> None:
+    async with cafe(stage, "legacy") as here:
+        ts = await here.called("bill", ALICE)
+        assert "page: pay.example.com" in (await shown(stage, ALICE, ts))[-1][0]
+        await here.sent("alice", await here.opened("alice", "Open"))
+        await stage.settled()
+        assert here.answers() == ["paid"]
+        assert (await stage.answers(ALICE, ts))[-1] == DONE
+
+
+async def test_a_call_that_ends_without_its_answer_takes_its_question_along(stage: Stage) -> None:
+    async with cafe(stage, "legacy", timeout="600s") as here:
+        ts = await here.called("hurry", ALICE)
+        assert here.answers() == ["unasked"]
+        assert not stage.pending("asked", "input", "turn-began")
+        assert all(not buttons for _, buttons in await shown(stage, ALICE, ts))
+        assert not stage.entries("attempt-failed", "restarted")
+
+
 async def test_a_stop_ends_the_question_and_the_call(stage: Stage) -> None:
     async with cafe(stage, "legacy") as here:
         ts = await asked(here, "choose")

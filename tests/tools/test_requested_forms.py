@@ -101,6 +101,10 @@ ODD: list[tuple[dict[str, Any], str]] = [
     (request(a={"type": "string", "enum": [str(n) for n in range(101)]}), "form too large"),
     (request(**{f"a{n}": {"type": "string"} for n in range(21)}), "form too large"),
     (request("x" * 200_000), "form too large"),
+    (
+        request(**{f"a{n}": {"type": "string", "enum": [str(n) for n in range(90)]} for n in range(4)}),
+        "form too large",
+    ),
     (request(**{"a" * 201: {"type": "string"}}), "form not understood"),
 ]
 
