@@ -53,6 +53,7 @@ async def test_a_form_is_filled_in_while_the_call_is_open(stage: Stage) -> None:
         assert len([one for one in here.told() if "called" in one]) == 1
         assert (await stage.answers(ALICE, ts))[-1] == DONE
         assert (await shown(stage, ALICE, ts))[-2][1] == []
+        assert whispers(stage) == [], "the form was taken"
         assert not stage.pending("asked", "input", "turn-began")
 
 
