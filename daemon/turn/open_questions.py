@@ -117,6 +117,7 @@ async def _await_answer(
     if given is None:
         return None
     turn.accept_inputs([given])
+    turn.execution.answer_to(asked)  # it is used: nobody is told that it came in vain
     event = replace(await answer_event(turn, asked, given, question), fingerprint=asked.event.fingerprint)
     closes = turn.journal.still_pending([asked.seq])
     return await turn.execution.append(event, part_key(asked.key, "answer"), cause=given.seq, closes=closes)
