@@ -65,6 +65,7 @@ from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
 from daemon.console.routes import ConsoleSetup, ModelHealth, backend_as_json, mount_console, mount_overview
 from daemon.console.server import BODY, bind, connection_limit, serve_app, url_of_socket
+from daemon.console.tools_page import mount_tools
 from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
@@ -79,8 +80,8 @@ from daemon.knowledge.library import FolderLibrary
 from daemon.lifetime import in_background, run_until_failure
 from daemon.mind.steps import STEP_TEXTS
 from daemon.ports import Open
-from daemon.prompts.elements import soul_name_in
-from daemon.prompts.prompt_catalogue import SOUL_TEXT, Playbook
+from daemon.prompts.elements import parse_labels, soul_name_in
+from daemon.prompts.prompt_catalogue import LABELS_TEXT, SOUL_TEXT, Playbook
 from daemon.settings.home import project_root, restrict_permissions, version, write_private
 from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import read_token
@@ -90,6 +91,7 @@ from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
 from daemon.tools.changed_tools import ToolListWatch
 from daemon.tools.consent_answers import ConsentAnswers
+from daemon.tools.owner_tools_page import OwnerToolsPage
 from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
 from daemon.tools.tool_call import ToolServers
 from daemon.tools.tool_catalogue import ToolCatalogue
@@ -255,6 +257,7 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
     )
     mount_console(app, console)
     mount_overview(app, view.overview)
+    mount_tools(app, view.tools)
     view.metrics().mount(app)
     return view
 
@@ -282,6 +285,17 @@ class StatusView:
         directory = SlackLinks(name_of=self._called, people_in=slack.people_in, link=link)
         answering = PageAnswers(journal, settings.owner_user_ids, slack.press)
         self.overview = PageOverview(journal, slack.places, purse, answering, directory)
+        self.tools = OwnerToolsPage(
+            catalogue=services.tools.catalogue,
+            servers=services.tools.connected,
+            consents=services.tools.consents,
+            faults=lambda: services.tools.configuration.faults,
+            places=slack.places,
+            team=lambda: slack.team,
+            name_of=self._called,
+            label=self._label,
+            viewer=answering.viewer,
+        )
 
     def metrics(self) -> Metrics:
         hearing = self._slack.hearing
@@ -323,10 +337,14 @@ class StatusView:
             "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
             "inner": self.inside.has_content,
             "questions": self.overview.open_question_count,
+            "tools": self.tools.state_as_json(),
         }
 
     def _name(self) -> str:
         return soul_name_in(self._services.texts.newest_text(SOUL_TEXT))
+
+    def _label(self, meaning: str) -> str:
+        return parse_labels(self._services.texts.newest_text(LABELS_TEXT)).get(meaning, meaning)
 
     async def _called(self, id: str) -> str:
         if self._slack.is_me(id):
@@ -525,7 +543,14 @@ async def start_daemon(
         clients = mount_soul_server(settings, app, folder)
         secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
         tools = make_tool_services(
-            secret, clock, journal, folder, slack, servers, rehearsal.tools if rehearsal else None
+            secret,
+            clock,
+            journal,
+            folder,
+            settings.console_url.rstrip("/") or here,
+            slack,
+            servers,
+            rehearsal.tools if rehearsal else None,
         )
         services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
         view = mount_status(app, services, files)

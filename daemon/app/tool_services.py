@@ -11,6 +11,7 @@ from pathlib import Path
 
 from config import Settings
 from daemon.app.discovery import load_connections
+from daemon.app.page_consents import PageConsents
 from daemon.app.tool_configuration import make_tool_configuration
 from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
@@ -64,13 +65,17 @@ class ToolServices:
     catalogue: ToolCatalogue
     connected: ConnectedServers
     offered: OfferedTools
+    consents: PageConsents
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Connect the servers in the block, as the configuration says at any time."""
         # Real time: a file changes and a server answers in it.
         async with in_background(self.configuration.watch(asyncio.sleep)), self.connected:
-            yield
+            try:
+                yield
+            finally:
+                await self.consents.close()
 
 
 def make_tool_services(
@@ -78,13 +83,14 @@ def make_tool_services(
     clock: Clock,
     journal: Journal,
     folder: Path,
+    page: str,
     slack: SlackSurface,
     servers: ToolServers | None = None,
     rehearsed: RehearsedTools | None = None,
 ) -> ToolServices:
     """Return the tools; `folder` holds the owner's texts, and `settings` have all secrets.
 
-    `servers`: called instead of the configured ones.
+    `page` is its address for browsers. `servers`: called instead of the configured ones.
     """
     add = rehearsed.added_to if rehearsed else None
     configuration = make_tool_configuration(folder, settings.mcp_config, add)
@@ -96,6 +102,7 @@ def make_tool_services(
         configuration=configuration,
         catalogue=catalogue,
         connected=connected,
+        consents=PageConsents(configuration, settings.soul_home, page, clock.now),
         offered=_make_offered_tools(configuration, catalogue, slack, servers or connected),
     )
 

@@ -5,7 +5,7 @@ import { clockSeconds, count, price, seconds, several } from "./format.js";
 import { commandAbout, commandWords, reflexWords, SAID, statusWord, thoughtIn, tickDone } from "./inner_words.js";
 import { markup } from "./markup.js";
 import { called, openedPlace, shortly, spelled, whoIs } from "./names.js";
-import { fruitless, gave, given, inLine, readingEnd, trouble, turnEnd } from "./outcomes.js";
+import { fruitless, gave, givenIn, inLine, readingEnd, trouble, turnEnd } from "./outcomes.js";
 import { checklist, heading, progress } from "./plan.js";
 import { coreWords, freely, isOpen, manner, sections } from "./sections.js";
 
@@ -94,7 +94,7 @@ const KINDS = {
   card: (body) => step("wants to show its plan", planned(body)),
   "card-shown": (body) => step("shows its plan", planned(body)),
   "card-missed": ({ why }) => step("could not show its plan", why),
-  action: (body) => step("does", el("b", {}, body.name), " ", given(body.args)),
+  action: (body) => step("does", el("b", {}, body.name), " ", givenIn(body)),
   observation: (body) => (body.text ? event(`${body.name} gives`, outcome("heard", body.text)) : step(`${body.name} is done`)),
   received: ({ inputs }) => step("looks up", `and sees ${seqs(inputs)}`),
   asked: (body) => (body.resumes ? step("puts this aside", "and goes back to it later") : asked(body)),

@@ -44,33 +44,33 @@ export class Tools {
       el("p", { className: "by" }, el("b", {}, name), el("span", { className: "chip", dataset: { state } }, STATES[state] ?? state), server.since > 0 && el("time", { title: full(server.since) }, `for ${since(server.since)}`)),
       why && el("p", { className: "refused" }, why),
       el("p", { className: "note" }, figures(server, protocol)),
-      state === "needs consent" && server.connects && el("button", { type: "button", className: "press", dataset: { key: `connect ${name}` }, onclick: () => this.connect(name) }, "Connect"),
+      state === "needs consent" && el("button", { type: "button", className: "press", dataset: { key: `connect ${name}` }, onclick: () => this.connect(name) }, "Connect"),
       (tools.length > 0 || Object.keys(left).length > 0) && list,
     );
   }
 
-  change({ tool, digest, difference, is_new: isNew, at }) {
+  change({ tool, digest, difference, new: isNew, invisible, list }) {
     return el(
       "article",
       { className: "question open", dataset: { tool } },
-      el("p", { className: "by" }, el("b", {}, tool), isNew ? " is new" : " was changed by its server", el("time", { title: full(at) }, when(at))),
-      el("pre", { className: "difference" }, difference),
-      el("p", { className: "note" }, "It is not offered until you allow it."),
+      el("p", { className: "by" }, el("b", {}, tool), isNew ? " is new" : " was changed by its server"),
+      el("pre", { className: "difference", tabIndex: 0 }, difference),
+      el("p", { className: "note" }, invisible > 0 && `${several(invisible, "invisible character")} removed. `, "It is not offered until you allow it."),
       el("button", { type: "button", className: "press", dataset: { key: `use ${tool}` }, onclick: () => this.send("/console/tools/accepted", { tool, digest }, `${tool} may be used.`) }, "Use it"),
+      el("button", { type: "button", className: "link", dataset: { key: list }, onclick: () => this.onEntry(list) }, "Show the list in the journal"),
     );
   }
 
-  approval({ seq, tool, channel, by, at }) {
+  approval({ number, tool, place, name, by, at }) {
+    const off = () => this.send(`/console/tools/approvals/${number}`, { off: true }, `${tool} is asked about again.`);
     return el(
       "li",
       {},
       el("b", {}, tool),
-      ` in ${channel}, as ${by} allowed `,
+      ` in ${place || "a direct message"}, as ${name || by} allowed `,
       el("time", { title: full(at) }, when(at)),
       " · ",
-      el("button", { type: "button", className: "link", dataset: { key: `off ${seq}` }, onclick: () => this.send(`/console/tools/approvals/${seq}`, { off: true }, `${tool} is asked about again.`) }, "Ask again from now on"),
-      " · ",
-      el("button", { type: "button", className: "link", dataset: { key: seq }, onclick: () => this.onEntry(seq) }, "where it was allowed"),
+      el("button", { type: "button", className: "link", dataset: { key: `off ${number}` }, onclick: off }, "Ask again from now on"),
     );
   }
 
@@ -115,7 +115,8 @@ function figures({ calls, failures, latency }, protocol) {
   ].filter(Boolean).join(" · ");
 }
 
-function toolLine({ name, description, rule, offered }) {
+function toolLine({ name, description, reads, asks, offered }) {
+  const rule = asks ? "asks first" : reads ? "reads" : "never asks";
   return el("li", {}, el("b", {}, name), " ", el("span", { className: "chip" }, rule), !offered && el("span", { className: "chip" }, "not offered"), el("p", { className: "note" }, description));
 }
 
