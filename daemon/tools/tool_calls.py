@@ -20,8 +20,8 @@ from daemon.settings.limits import CONTINUE
 from daemon.tools.call_doubts import is_in_doubt, record_doubt, settle_doubt
 from daemon.tools.tool_approvals import askers_of
 from daemon.tools.tool_call import (
-    AskNow,
     InputNeeded,
+    OpenQuestions,
     StateExpired,
     ToolCallFailed,
     ToolOutcomeUnknown,
@@ -59,8 +59,8 @@ class ObtainApproval(Protocol):
 AnswerInput = Callable[[ActionContext, OfferedTool, InputNeeded, str], Awaitable[Mapping[str, Any] | None]]
 """Function that asks people for the input of a call, in steps of the given name; None if they decline."""
 
-AskDuringCall = Callable[[ActionContext, OfferedTool], AskNow]
-"""Function that returns the one by which a server of the older era asks people during an open call."""
+AskDuringCall = Callable[[ActionContext, OfferedTool], OpenQuestions]
+"""Function that returns the questions of a server of the older era during an open call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +192,8 @@ class ToolCall:
         call = self.means.servers.call(request, self._show_progress, asking)
         try:
             result = await wait_unless_stopped(self.turn, call)
+            if asking:
+                await asking.end()
         except StateExpired as error:
             return self.observer.expire(str(error))
         except ToolCallFailed as error:
