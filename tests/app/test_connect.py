@@ -80,11 +80,15 @@ async def test_beside_a_running_daemon_its_port_takes_the_answer_and_it_uses_the
         servers = write_servers(stage.words, shop={"url": place.url})
         await stage.wake()
         await until(lambda: "/mcp" in place.loopback.requests)
+        began = stage.clock.now()
+        await stage.passing(30.0, lambda: stage.clock.now() > began + 600)
         status, said = await connect(of_stage(stage, servers), capsys)
         assert (status, "shop is connected." in said) == (0, True)
         [asked] = place.authorized
         assert asked["redirect_uri"] == f"{stage.soul.url}/oauth/callback"
+        consented = stage.clock.now()
         await stage.passing(1.0, lambda: stage.soul.journal.thread_entries(TOOLS, ToolsListed))
+        assert stage.clock.now() < consented + 30, "the next try was minutes away"
         [listed] = stage.soul.journal.thread_entries(TOOLS, ToolsListed)
         assert [tool.name for tool in listed.event.tools] == ["shop.stock"]
 

@@ -40,6 +40,8 @@ class OAuthPlace:
     named_endpoint: str = ""
     """Authorization endpoint in the metadata, instead of the real one."""
     scope_needed: str = ""
+    rotates: bool = True
+    """Refresh tokens are taken once, and a new one comes with each access token."""
 
     @property
     def url(self) -> str:
@@ -103,7 +105,10 @@ class OAuthPlace:
         fault = self._fault(asked, request.headers.get("Authorization", ""))
         if fault:
             return web.json_response({"error": fault}, status=400)
-        return web.json_response(self.issue(with_refresh=asked["grant_type"] != "client_credentials"))
+        brings = asked["grant_type"] == "authorization_code" or self.rotates
+        return web.json_response(
+            self.issue(with_refresh=brings and asked["grant_type"] != "client_credentials")
+        )
 
     def _fault(self, asked: Mapping[str, str], header: str) -> str:
         scheme, _, packed = header.partition(" ")
@@ -116,7 +121,8 @@ class OAuthPlace:
             case "refresh_token":
                 if asked["refresh_token"] not in self.refresh:
                     return "invalid_grant"
-                self.refresh.remove(asked["refresh_token"])
+                if self.rotates:
+                    self.refresh.remove(asked["refresh_token"])
             case "authorization_code":
                 begun = self.codes.pop(asked["code"], {})
                 hashed = hashlib.sha256(asked["code_verifier"].encode()).digest()

@@ -138,6 +138,15 @@ async def test_a_token_that_was_withdrawn_early_is_refreshed_after_the_401(machi
     assert machine.place.grants == ["authorization_code", "refresh_token"]
 
 
+async def test_a_refresh_token_that_stays_the_same_is_kept(machine: OwnersMachine) -> None:
+    machine.place.rotates = False
+    await machine.consent()
+    for _ in range(2):
+        machine.place.valid.clear()
+        assert await machine.stock() == "seven croissants"
+    assert machine.place.grants == ["authorization_code", "refresh_token", "refresh_token"]
+
+
 async def test_calls_at_the_same_time_refresh_once(machine: OwnersMachine) -> None:
     await machine.consent()
     machine.place.valid.clear()
@@ -187,6 +196,13 @@ async def test_a_second_consent_uses_the_registration_again_unless_told_otherwis
                 register=register,
             )
     assert [asked["client_id"] for asked in machine.place.authorized] == ["client-1", "client-1", "client-2"]
+
+
+async def test_another_callback_needs_another_registration(machine: OwnersMachine) -> None:
+    for _ in range(2):
+        await machine.consent()  # each time on another port
+    assert [asked["client_id"] for asked in machine.place.authorized] == ["client-1", "client-2"]
+    assert await machine.stock() == "seven croissants"
 
 
 async def test_tokens_that_another_process_writes_are_used_without_a_restart(machine: OwnersMachine) -> None:
@@ -288,6 +304,10 @@ async def test_no_log_shows_tokens_codes_or_states(
     machine.place.refuses_consent = True
     with pytest.raises(RequestFault):
         await machine.consent()
+    machine.place.refuses_consent, machine.place.down = False, 400
+    with pytest.raises(RequestFault, match="gave no token"):
+        await machine.consent()
+    assert "Traceback" not in caplog.text
     tokens = machine.stored["tokens"]
     secrets = [tokens["access_token"], tokens["refresh_token"], machine.stored["client"]["client_secret"]]
     secrets += [asked["state"] for asked in machine.place.authorized]
