@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.consent import give_consent
@@ -51,7 +51,8 @@ class ConsentFlows:
             self._flows[name].cancel()
         self._faults.pop(name, None)
         flow = self._flows[name] = asyncio.create_task(self._run(settings, show), name=f"consent {name}")
-        await asyncio.wait([flow, shown], return_when=asyncio.FIRST_COMPLETED)
+        ends: Sequence[asyncio.Future[Any]] = [flow, shown]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if shown.done():
             return shown.result()
         raise RequestFault(not_done(self.fault_of(name) or f"{name} asks for no consent."))

@@ -34,6 +34,7 @@ class StoredGrant:
     """A server's grant, with objects as the authorization server sent them (RFC 6749, 7591, 8414, 9728).
 
     `expires_at`: Unix seconds; None if unknown. `authorization_server`: address that the server named.
+    `lacking`: scopes that a request lacked, with spaces between.
     """
 
     url: str
@@ -43,6 +44,7 @@ class StoredGrant:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     resource: Mapping[str, Any] = field(default_factory=dict)
     authorization_server: str = ""
+    lacking: str = ""
 
     @property
     def access_token(self) -> str:

@@ -248,9 +248,13 @@ async def test_tokens_are_not_sent_when_the_owner_has_changed_the_address(machin
 
 async def test_a_right_that_is_lacking_asks_for_consent(machine: OwnersMachine) -> None:
     await machine.consent()
-    machine.place.scope_needed = "write"
+    machine.place.scope_needed = "admin"
     code, sentence = await machine.refusal()
     assert (code, "lack a right" in sentence) == (FaultCode.NEEDS_CONSENT, True)
+    machine.place.scope_needed = ""
+    await machine.consent()
+    assert [asked["scope"] for asked in machine.place.authorized] == ["read write", "read write admin"]
+    assert not machine.stored["lacking"]
 
 
 async def test_client_credentials_need_no_person_and_are_renewed(machine: OwnersMachine) -> None:
