@@ -29,6 +29,7 @@ from daemon.app.discovery import (
     prompt_catalogue,
     with_samples,
 )
+from daemon.app.tool_status import state_line
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
@@ -325,6 +326,7 @@ class StatusView:
             "wrong": self._faults(),
             "reports": [self._models.report_as_json(one) for one in reports],
             **self._hearing_state(),
+            **self._tool_state(),
             "writable": journal.is_writable,
             "damage": journal.damage,
             "seq": _last_seq(journal),
@@ -352,6 +354,13 @@ class StatusView:
             **self._backfill_state(),
         }
 
+    def _tool_state(self) -> Mapping[str, Any]:
+        """Return a line for each tool server; empty without any."""
+        servers = self._services.servers
+        names = servers.configuration.current.servers
+        lines = [f"{name}: {state_line(servers.connected.state_of(name))}" for name in names]
+        return {"tools": lines} if lines else {}
+
     def _part_of_hearing(self, name: str) -> float | None:
         part: float | None = self._hearing_state()[name]
         return part
@@ -366,6 +375,7 @@ class StatusView:
         if self._services.library:
             found += self._services.library.find_faults()
         found += self._own_files.changed
+        found += self._services.servers.configuration.faults
         more = len(found) - MOST_NAMED_FAULTS
         if more > 0:
             found[MOST_NAMED_FAULTS:] = [

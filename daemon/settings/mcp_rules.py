@@ -6,7 +6,6 @@ error shows a value: it may be a misplaced secret.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
@@ -129,16 +128,16 @@ def read_globs(value: object) -> tuple[str, ...]:
 
 def read_timeout(value: object) -> float:
     """Read a duration like "90s", or a number of seconds."""
-    span = math.nan
+    span: float
     if isinstance(value, str):
         span = read_seconds(value.strip())
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        span = float(value)
+        span = value
     else:
         raise ValueError(f'is {KINDS[_kind(value)]}: write it like "90s", "5m" or "1h"')
     if not SHORTEST_TIMEOUT <= span <= LONGEST_TIMEOUT:
         raise ValueError('is not between a second and a day: write it like "90s", "5m" or "1h"')
-    return span
+    return float(span)
 
 
 def read_tools(value: object) -> Mapping[str, tuple[str, ...]]:

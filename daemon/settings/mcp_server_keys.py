@@ -27,7 +27,7 @@ from daemon.settings.mcp_rules import (
 )
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.settings.mcp_variables import ServerVariables, is_shown, shown_name
-from daemon.settings.parse import UNSENDABLE, read_url
+from daemon.settings.parse import SECRETS, UNSENDABLE, read_url
 
 HTTP_TYPES = ("http", "streamable-http", "streamableHttp")
 """Words for streamable HTTP; the longer ones are those of other clients."""
@@ -57,6 +57,9 @@ OWN_ALONE = OWN.keys() - {"tools", "timeout"}
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 """Token of RFC 9110."""
+
+PROGRAM = re.compile(r"(?:~?/)?(?:[A-Za-z._+-]{1,30}[0-9.]{0,4}/){0,9}[A-Za-z._+-]{1,30}[0-9.]{0,4}")
+"""Form of programs that errors show."""
 
 ENV_NAME = re.compile(r"[^=\0]{1,200}")
 
@@ -254,7 +257,7 @@ def _foreign_remark(key: str) -> str:
 def _shown_program(value: object) -> str:
     """Return the program as written, if it does not look like a misplaced secret."""
     text = str(value).strip()
-    if all(map(is_shown, filter(None, text.removeprefix("~").split("/")))):
+    if PROGRAM.fullmatch(text) and not text.startswith(SECRETS):
         return f" ({text})"
     return ""
 

@@ -22,7 +22,7 @@ NO_SECRETS = frozenset({"HOME", "LANG", "PATH", "PWD", "TMPDIR", "USER"})
 LEAST_OWN_KEY = 8
 """Fewest characters of a key that is looked for in texts."""
 
-KEY_NAME = re.compile(r"[A-Za-z$_][A-Za-z$_.-]{0,31}|[A-Z_][A-Z0-9_]{0,40}|[a-z0-9_-]{1,20}")
+KEY_NAME = re.compile(r"[A-Za-z$_][A-Za-z$_.-]{0,31}|[A-Z_][A-Z0-9_]{0,40}")
 """Form of names that errors show; other texts may be misplaced secrets."""
 
 

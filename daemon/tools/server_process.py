@@ -30,6 +30,9 @@ PATIENCE = 1.0
 LOOK = 0.02
 """Seconds between two looks at an ending process."""
 
+ENDED = "ZX"
+"""States of a process that has ended and that nobody has asked about yet."""
+
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -62,14 +65,12 @@ async def start_server(argv: Sequence[str], env: Mapping[str, str], cwd: str) ->
     )
 
 
-def write_record(folder: Path, name: str, pid: int) -> Path:
-    """Record that a server runs; return the path of the record."""
-    path = folder / f"{name}.{pid}.running"
+def write_record(path: Path, pid: int) -> None:
+    """Record that a server runs."""
     server, daemon = identify(pid), identify(os.getpid())
     if server and daemon:
         with suppress(OSError):
             write_private(path, json.dumps(asdict(ServerRecord(server=server, daemon=daemon))))
-    return path
 
 
 async def end_server(process: Process, record: Path) -> None:
@@ -108,10 +109,13 @@ def signal_group(group: int, sent: signal.Signals) -> None:
 def identify(pid: int) -> ProcessIdentity | None:
     """Return the identity of a process; None if it has ended or this system does not tell."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         boot = BOOT.read_text(encoding="ascii").strip()
-        started = int(fields.rpartition(")")[2].split()[19])
+        state, *fields = line.rpartition(")")[2].split()
+        started = int(fields[18])
     except (OSError, ValueError, IndexError):
+        return None
+    if state in ENDED:
         return None
     return ProcessIdentity(pid=pid, started=started, boot=boot)
 
@@ -137,10 +141,8 @@ def _is_ours(server: ProcessIdentity) -> bool:
     now = identify(server.pid)
     if now:
         return now == server
-    left = [identify(pid) for pid in _members(server.pid)]
-    return bool(left) and all(
-        one and one.boot == server.boot and one.started >= server.started for one in left
-    )
+    left = [one for one in map(identify, _members(server.pid)) if one]
+    return bool(left) and all(one.boot == server.boot and one.started >= server.started for one in left)
 
 
 def _members(group: int) -> Iterator[int]:
@@ -155,7 +157,7 @@ def _records(folder: Path) -> Iterator[tuple[Path, ServerRecord | None]]:
     for path in sorted(folder.glob(RECORDS)):
         try:
             yield path, _parse_record(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
             yield path, None
 
 

@@ -19,10 +19,12 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
+from daemon.lifetime import run_to_end
 from daemon.sandbox.environment import repair_surrogates
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd
 from daemon.tools.message_lines import EndlessLineError, MessageLines, OversizedLine
+from daemon.tools.message_pace import Pace
 from daemon.tools.server_log import ServerLog
 from daemon.tools.server_process import (
     end_server,
@@ -36,6 +38,9 @@ PATIENCE = 1.0
 """Seconds that a process may take to end after its output."""
 
 READ = 2**16
+
+MOST_LINES = 1_000
+"""Most lines that are taken in a second."""
 
 OVERSIZED = -39_100
 """Code of our own error in place of a message that was too long."""
@@ -54,7 +59,7 @@ async def stdio_transport(
     """Run the server inside the block. Raises OSError and ValueError if it cannot be started."""
     env = server_environment(settings.env, os.environ)
     process = await start_server(argv, env, settings.cwd)
-    record = await asyncio.to_thread(write_record, folder, settings.name, process.pid)
+    record = folder / f"{settings.name}.{process.pid}.running"
     # Unbounded: nobody waits for a server that does not read, and its calls are few.
     outgoing, taken = anyio.create_memory_object_stream[SessionMessage](float("inf"))
     given, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -66,10 +71,11 @@ async def stdio_transport(
             group.start_soon(_write_messages, process.stdin, taken, end)
             group.start_soon(log.follow, process.stderr)
             try:
+                await asyncio.to_thread(write_record, record, process.pid)
                 yield incoming, outgoing
             finally:
                 with anyio.CancelScope(shield=True):
-                    await end_server(process, record)
+                    await run_to_end(end_server(process, record))
                 group.cancel_scope.cancel()
     finally:
         for stream in (outgoing, taken, given, incoming):
@@ -78,12 +84,13 @@ async def stdio_transport(
 
 async def _read_messages(process: Process, given: Incoming, log: ServerLog, end: ConnectionEnd) -> None:
     """Hand on messages until the end of the output; then say how the process ended."""
-    lines, source = MessageLines(), process.stdout
+    lines, pace, source = MessageLines(), Pace(MOST_LINES), process.stdout
     assert source
     async with given:
         try:
             while chunk := await source.read(READ):
                 for line in lines.feed(chunk):
+                    await pace.take()
                     message = parse_line(line, log.write)
                     if message:
                         await given.send(SessionMessage(message))

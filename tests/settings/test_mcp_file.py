@@ -259,6 +259,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
             "`soul.channels` has an item that is neither a",
         ),
         ({"command": "sh", "soul": {"timeout": 0}}, "`soul.timeout` is not between a second and a day"),
+        ({"command": "sh", "soul": {"timeout": 10**400}}, "`soul.timeout` is not between a second and a day"),
         ({"command": "sh", "soul": {"timeout": 1e999}}, "it holds a number that cannot be read"),
         (
             {"command": "sh", "soul": {"timeout": True}},

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.tools.server_log import ServerLog
 from daemon.tools.tool_call import (
     InputNeeded,
     StateExpired,
@@ -61,7 +62,7 @@ async def test_a_list_is_asked_for_again_when_its_time_to_live_ends(tmp_path: Pa
     clock = FakeClock()
     async with connected(tmp_path, raw_server("modern", "brief"), clock=clock) as bench:
         await bench.until("raw", "ready")
-        await asyncio.sleep(0.05)
+        await wait_for(lambda: clock.sleepers)
         await clock.advance(89)
         assert len(bench.lists) == 1
         await bench.lists_grow_to(2, clock)
@@ -176,11 +177,10 @@ async def test_without_an_answer_nobody_knows_what_happened(tmp_path: Path, tool
 
 
 async def test_a_late_answer_and_a_second_one_are_dropped(tmp_path: Path) -> None:
-    async with connected(tmp_path, raw_server(timeout=0.2)) as bench:
+    async with connected(tmp_path, raw_server(timeout=0.5)) as bench:
         await bench.until("raw", "ready")
         with pytest.raises(ToolOutcomeUnknown):
-            await bench.call("late", "0.4")
-        await asyncio.sleep(0.3)
+            await bench.call("late", "0.6")
         assert await bench.text("twice") == "first"
         assert await bench.text("echo", "x") == '{"text": "x"}'
 
@@ -309,7 +309,28 @@ async def test_servers_follow_the_configuration(tmp_path: Path) -> None:
         assert "NEW" in await bench.text("env")
 
 
-# Environment and log
+# Environment, secrets and log
+
+
+async def test_a_result_shows_no_secret_and_all_else(tmp_path: Path) -> None:
+    env = {"API_KEY": "sesame-open", "TZ_NAME": "Europe/Paris", "OTHER": "0123456789abcdef01"}
+    async with connected(tmp_path, raw_server(env=env), secrets=["secret-of-the-daemon"]) as bench:
+        seen = json.loads(await bench.text("env"))
+        assert [seen[name] for name in env] == ["[masked]", "Europe/Paris", "[masked]"]
+        assert "secret-of" not in await bench.text("echo", "secret-of-the-daemon")
+
+
+async def test_a_flood_of_output_stops_nobody(tmp_path: Path) -> None:
+    async with connected(tmp_path, raw_server(timeout=1.5), raw_server(name="other")) as bench:
+        await bench.until("other", "ready")
+        flood = asyncio.create_task(bench.call("flood"))
+        before = time.process_time()
+        for _ in range(20):
+            assert await bench.text("echo", "x", server="other") == '{"text": "x"}'
+            await asyncio.wait([flood], timeout=0.05)
+        assert time.process_time() - before < 0.8
+        with pytest.raises(ToolOutcomeUnknown):
+            await flood
 
 
 async def test_a_server_gets_a_few_variables_and_those_that_it_names(
@@ -323,20 +344,29 @@ async def test_a_server_gets_a_few_variables_and_those_that_it_names(
     assert {"PATH", "LANG"} <= seen.keys() <= {"PATH", "HOME", "LANG", "TMPDIR", "CITY", "LC_CTYPE"}
 
 
-async def test_the_log_of_a_server_is_masked_and_bounded(tmp_path: Path) -> None:
+async def test_the_log_of_a_server_is_masked(tmp_path: Path) -> None:
     server = raw_server(env={"API_KEY": "secret-of-the-server"})
     async with connected(tmp_path, server, secrets=["secret-of-the-daemon"]) as bench:
         await bench.call("log", "a secret-of-the-server, a secret-of-the-daemon, \x1b[31mred")
         await wait_for(lambda: "a [masked], a [masked], red" in bench.log("raw"))
-        await bench.call("log", "y" * 2_000_000 + " secret-of-the-server")
-        for _ in range(300):
-            await bench.call("log", "z " * 3_000)
+        await bench.call("log", "y " * 3_990 + "secret-of-the-server and more")  # it is cut within the secret
         await bench.call("log", "the end")
         await wait_for(lambda: "the end" in bench.log("raw"))
-        files = [*bench.folder.glob("raw.log*")]
-        assert sum(file.stat().st_size for file in files) < 1_100_000
-        assert all("secret-of" not in file.read_text() for file in files)
-        assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+        assert "secret" not in bench.log("raw")
+        assert "y […]" in bench.log("raw")
+
+
+def test_the_log_of_a_server_is_bounded_and_private(tmp_path: Path) -> None:
+    log = ServerLog(tmp_path / "raw.log", [])
+    for _ in range(40):
+        log.write("x" * 50_000)
+    files = [*tmp_path.iterdir()]
+    assert sum(file.stat().st_size for file in files) < 1_200_000
+    assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+    (tmp_path / "raw.log").unlink()
+    (tmp_path / "raw.log").symlink_to(tmp_path / "elsewhere")
+    log.write("x")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 # Questions of servers

@@ -128,6 +128,17 @@ def endless(request: Message) -> None:
         sys.stdout.write("x" * 1_000_000)
 
 
+def flood(request: Message) -> None:
+    token = request["params"]["_meta"]["progressToken"]
+    while True:
+        for _ in range(100):
+            notify("notifications/message", level="info", data="x")
+            sys.stderr.write("y" * 70 + "\n")
+            sys.stdout.write("no message\n")
+        notify("notifications/tools/list_changed")
+        notify("notifications/progress", progressToken=f"{token}x", progress=1)
+
+
 def large(request: Message) -> None:
     answer(request, text="x" * int(request["params"]["arguments"]["text"]))
 
@@ -293,7 +304,7 @@ CALLS: dict[str, Callable[[Message], None]] = {
     for name in (
         *("env", "die", "never", "late", "twice", "endless", "large", "large_id_last", "surrogate"),
         *("bytes_no_utf8", "controls", "garbage", "is_error", "rpc_error", "no_result", "progress"),
-        *("many_values", "structured", "nothing", "pid", "log", "sample"),
+        *("flood", "many_values", "structured", "nothing", "pid", "log", "sample"),
         *("rename", "pages", "ask", "need_input", "spawn", "deaf"),
     )
 }
