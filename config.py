@@ -105,11 +105,12 @@ PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsa
 SANDBOX_HINT = "Write auto, monty or cpython, or the name of a class of your own as package.module.Class."
 READERS_HINT = "Write roles (speak, fast, expert) or names of models, by depth, with commas between."
 FORM_HINT = "Write auto, sections or plain; auto is usual."
+SERVER_HINT = "Write off, public or all; off is usual."
 CAPACITY_HINT = "Write high, medium, low or none."
 PROCESS_HINT = (
     "Write name=program argument {slot}, with ; between entries; a program is a full path, or on PATH."
 )
-LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
+LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m tools=30; usd=none removes a bound."
 
 MODELS = {
     "speak": "claude_model",
@@ -190,6 +191,10 @@ class Settings:
     port: int = setting(8765, read_port, "Write a number from 0 to 65535; 0 picks a free one.")
     console_token: str = setting("", password_reader(20), PASSWORD_HINT, secret=True)
     console_url: str = setting("", read_url, "Write the address that opens the page, or leave it out.")
+    mcp_server: str = setting("off", one_of_reader("off", "public", "all"), SERVER_HINT)
+    mcp_token: str = setting("", password_reader(20), PASSWORD_HINT, secret=True)
+    mcp_hourly_calls: int = setting(60, count_reader(0, 100_000), "Sixty an hour are usual.")
+    mcp_daily_usd: float = setting(1.0, read_dollars, "Write a number; at 0 no question is answered.")
     log_level: str = setting("info", one_of_reader("debug", "info", "warning", "error"), "info is usual.")
     log_format: str = setting("text", one_of_reader("text", "json"), "Write text or json.")
     soul_home: Path = setting(Path("var"), read_folder, "Name a folder; it is made if it does not exist.")
@@ -379,6 +384,8 @@ def conflicts(given: Mapping[str, str]) -> Iterator[str]:
         yield f"OPENAI_API_KEY is missing; OPENAI_BASE_URL leads to another machine. {OPENAI_KEY_HINT}"
     if (bot or app) and not {"anthropic_api_key", "anthropic_base_url", "openai_base_url"} & given.keys():
         yield f"ANTHROPIC_API_KEY is missing; in a real workspace nobody should talk to a script. {KEY_HINT}"
+    if "mcp_token" in given and given["mcp_token"] == given.get("console_token"):
+        yield f"MCP_TOKEN is the CONSOLE_TOKEN, too, and would open the page to MCP clients. {PASSWORD_HINT}"
     if not is_loopback(given.get("host", "127.0.0.1")) and "console_token" not in given:
         yield (
             "CONSOLE_TOKEN is missing; with a HOST that is not this machine alone others can reach the page. "

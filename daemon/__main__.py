@@ -94,6 +94,7 @@ def _add_soul_commands(add: Add) -> None:
     add("run", _run, "the daemon (the default)")
     add("rehearse", _rehearse, "only a local Slack and a local Claude")
     add("link", _link, "a link that opens the running daemon's page once, for ten minutes")
+    add("mcp", _mcp, "for an MCP client: pass stdin and stdout on to the running daemon (MCP_SERVER)")
     doctor = add("doctor", _doctor, "what is wrong, and how to mend it; exit 1 if anything is")
     doctor.add_argument("--json", action="store_true", help="the same, for a program")
     read = add("read", _read, "answer a question about files, however long; exit 0 answered, 2 in part")
@@ -194,13 +195,26 @@ def _link(_: argparse.Namespace) -> int:
     return 0
 
 
+def _mcp(_: argparse.Namespace) -> int:
+    from daemon.app.mcp_command import pass_stdio_on
+
+    pass_stdio_on(load())
+    return 0
+
+
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMount:
     from daemon.app.discovery import CurrentSoulName
     from daemon.engine.clock import SystemClock
+    from rehearsal.cafe_connection import rehearsed_tools
     from rehearsal.rehearsed import RehearsalServers
 
-    path = settings.rehearsal_path if slack else None
-    return RehearsalServers(clock=SystemClock(), slack=path, claude=claude, name=CurrentSoulName())
+    return RehearsalServers(
+        clock=SystemClock(),
+        slack=settings.rehearsal_path if slack else None,
+        claude=claude,
+        name=CurrentSoulName(),
+        tools=rehearsed_tools() if slack else None,
+    )
 
 
 def _with_tour(settings: Settings) -> tuple[Settings, Path]:

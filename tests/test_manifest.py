@@ -36,6 +36,7 @@ SCOPES: dict[str, set[str]] = {
     "usergroups_users_list": {"usergroups:read"},
     "users_conversations": READ,
     "users_info": {"users:read"},
+    "views_open": set(),
 }
 """Bot scopes by method, from docs.slack.dev/reference/methods."""
 SUBSCRIPTIONS: dict[str, dict[str, str]] = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from daemon.actions.approvals import (
     APPROVE,
@@ -24,7 +25,7 @@ from daemon.errors import describe_error
 from daemon.ism import Action, ActionRefused, FinalMemory, FinishRun, RunContinuation, parse_process_return
 from daemon.memory import WorkingMemory
 from daemon.model import Role
-from daemon.prompts.chooser import ISMResult
+from daemon.prompts.chooser import ISMResult, fence_result, validation_fault
 from daemon.prompts.elements import escape_tags, parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.model_calls import MemoryAndCall, Schema
@@ -158,7 +159,9 @@ class ActionDefinition:
     `description` is for the model. `repeatable`: may run again after a crash. `approval`: an owner must
     agree. `terminal`: ends the run. `exclusive`: chosen alone. `effect`: one recorded step that returns text
     or None. `in_the_open`: available in open thought, too. `playbooks`: those that offer it without naming
-    it. `inner`: for the inner life only.
+    it. `inner`: for the inner life only. `by_others`: strangers wrote name, description and arguments.
+    Without `listed`, no prompt shows it: it is found by a search. `stands_for` makes the whole action when it
+    is used.
     """
 
     name: str
@@ -173,6 +176,9 @@ class ActionDefinition:
     in_the_open: bool = True
     playbooks: tuple[str, ...] = ()
     inner: bool = False
+    by_others: bool = False
+    listed: bool = True
+    stands_for: Callable[[], ActionDefinition] | None = None
 
     version: str = field(init=False, default="")
     """Digest of text, arguments and code; empty if no approval is needed."""
@@ -226,10 +232,16 @@ class BaseActionContext:
         return True
 
 
+LONGEST_FAULT, LONGEST_SHOWN_SCHEMA = 600, 3_000
+"""Most characters of the faults of arguments, and of the schema that they do not fit."""
+
+
 def bind_action(run: ActionContext, definition: ActionDefinition) -> Action:
     """Bind an action to a context, so that a run can choose it."""
 
     async def handle(_context: object, log: list[str], args: BaseModel | None = None) -> Outcome:
+        if definition.stands_for:
+            return await _found_action(run, definition.stands_for(), log, args)
         run.show_status(definition.name)
         given = dict[str, Any]()
         if args:
@@ -250,7 +262,31 @@ def bind_action(run: ActionContext, definition: ActionDefinition) -> Action:
         args=definition.args,
         terminal=definition.terminal,
         exclusive=definition.exclusive,
+        by_others=definition.by_others,
+        listed=definition.listed,
     )
+
+
+async def _found_action(
+    run: ActionContext, definition: ActionDefinition, log: list[str], args: BaseModel | None
+) -> Outcome:
+    """Perform an action whose arguments are not checked yet. Raises ActionRefused with its schema."""
+    checked: BaseModel | None = None
+    if definition.args:
+        checked = checked_arguments(definition.args, args.model_dump() if args else {}, run.label)
+    outcome: Outcome = await bind_action(run, definition).handler("", log, args=checked)
+    return outcome
+
+
+def checked_arguments(form: type[BaseModel], given: object, label: Callable[[str], str]) -> BaseModel:
+    """Return the arguments of a tool by others. Raises ActionRefused with the faults and the schema."""
+    try:
+        return form.model_validate(given)
+    except ValidationError as error:
+        fault = fence_result(validation_fault(error, "args"), LONGEST_FAULT)
+        schema = fence_result(json.dumps(form.model_json_schema(), ensure_ascii=False), LONGEST_SHOWN_SCHEMA)
+        told = f"<described>{fault}\n{schema}</described>"
+        raise ActionRefused(f"{label('wrong arguments')}: {told}") from None
 
 
 def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:

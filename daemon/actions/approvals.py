@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from daemon.ism import ActionRefused
 from daemon.memory import Memory, WorkingMemory
+from daemon.prompts.invisible_text import is_invisible
 from daemon.turn.questions import Answer, Question, ask
 from daemon.turn.turn import Turn
 
@@ -74,6 +75,10 @@ TICK = "\u02cb"
 BEGINNING, END = 400, 200
 
 
+WIDTH = 160
+"""Characters of a piece of a long line."""
+
+
 def arguments_for_approval(run: ApprovalContext, given: Mapping[str, Any], *, whole: bool = False) -> str:
     """Return a code block with the arguments; empty without arguments.
 
@@ -91,11 +96,11 @@ def arguments_for_approval(run: ApprovalContext, given: Mapping[str, Any], *, wh
 def _named(run: ApprovalContext, given: Mapping[str, Any], whole: bool) -> Iterator[str]:
     for name, value in given.items():
         words = name if whole else name.replace("_", " ")
-        yield from _lines(run, _safe(words) + ":", value, whole)
+        yield from _lines(run, in_code_block(words) + ":", value, whole)
 
 
 def _lines(run: ApprovalContext, name: str, value: Any, whole: bool) -> Iterator[str]:
-    has_lines = isinstance(value, str) and len(_split(value, whole)) > 1
+    has_lines = isinstance(value, str) and (len(_split(value, whole)) > 1 or (whole and len(value) > WIDTH))
     if has_lines or isinstance(value, Mapping | list):
         yield name
         for line in _inside(run, value, whole):
@@ -113,7 +118,14 @@ def _inside(run: ApprovalContext, value: Any, whole: bool) -> Iterator[str]:
                 yield from _lines(run, "-", one, whole)
         case _:
             for line in _split(_shown_text(run, value, whole), whole):
-                yield f"| {line}"
+                yield from _wrapped(line) if whole else [f"| {line}"]
+
+
+def _wrapped(line: str) -> Iterator[str]:
+    """Yield pieces of a line, so that no message ends within one: the rest could read like another name."""
+    yield f"| {line[:WIDTH]}"
+    for start in range(WIDTH, len(line), WIDTH):
+        yield f"… {line[start : start + WIDTH]}"
 
 
 def _split(text: str, whole: bool) -> list[str]:
@@ -136,13 +148,14 @@ def _shown_text(run: ApprovalContext, text: str, whole: bool) -> str:
     left_out = len(text) - BEGINNING - END
     if left_out > 0 and not whole:
         text = f"{text[:BEGINNING]} [… {left_out:,} {run.label('characters')} …] {text[-END:]}"
-    return "\n".join(_safe(line) for line in _split(text, whole))
+    return "\n".join(in_code_block(line) for line in _split(text, whole))
 
 
-def _safe(line: str) -> str:
+def in_code_block(line: str) -> str:
+    """Return a line that cannot end its code block, and hides nothing."""
     seen = ""
     for character in line.replace("`", TICK):
-        if character.isprintable():
+        if character.isprintable() and not is_invisible(character):
             seen += character
         else:
             seen += f"\\u{ord(character):04x}"

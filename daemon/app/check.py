@@ -68,7 +68,7 @@ def playbook_faults(
     """
     actions = registry.named
     for name in playbook.actions:
-        if name not in actions:
+        if name not in actions and name not in playbook.tools:
             yield f"there is no action {_short(name)}; {suggest_or_list(name, actions)}"
     for name in dict.fromkeys((*playbook.transitions, playbook.then)):
         if name not in known:
@@ -462,7 +462,7 @@ def _playbook_findings(playbook: Playbook, code: OwnerCode, known: Collection[st
         yield ill_finding(name, said)
     if not wrong:
         ways = [action.name for action in code.registry.offered_by(playbook)]
-        ways += [f"→ {to}" for to in playbook.transitions]
+        ways += [*playbook.tools, *(f"→ {to}" for to in playbook.transitions)]
         yield well_finding(name, ", ".join(ways))
 
 

@@ -29,11 +29,12 @@ from daemon.app.discovery import (
     prompt_catalogue,
     with_samples,
 )
+from daemon.app.soul_clients import OwnerStatus, mount_soul_server
+from daemon.app.tool_services import ToolServices, make_tool_services
 from daemon.app.tool_status import state_line
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
-    ToolServices,
     clear_after_forgetting,
     make_answer_forms,
     make_claude,
@@ -45,7 +46,6 @@ from daemon.app.wiring import (
     make_slack_access,
     make_state,
     make_supervisor,
-    make_tool_services,
     make_turn_dependencies,
     models_by_role,
     record_start,
@@ -58,13 +58,13 @@ from daemon.console.access import (
     install_guard,
     mount_sessions,
     read_or_make_token,
-    read_token,
 )
 from daemon.console.consent_callback import mount_consent_callback
 from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
 from daemon.console.routes import ConsoleSetup, ModelHealth, backend_as_json, mount_console, mount_overview
 from daemon.console.server import BODY, bind, connection_limit, serve_app, url_of_socket
+from daemon.console.tools_page import mount_tools
 from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
@@ -79,15 +79,21 @@ from daemon.knowledge.library import FolderLibrary
 from daemon.lifetime import in_background, run_until_failure
 from daemon.mind.steps import STEP_TEXTS
 from daemon.ports import Open
-from daemon.prompts.elements import soul_name_in
-from daemon.prompts.prompt_catalogue import SOUL_TEXT, Playbook
+from daemon.prompts.elements import parse_labels, soul_name_in
+from daemon.prompts.prompt_catalogue import LABELS_TEXT, SOUL_TEXT, Playbook
 from daemon.settings.home import create_home, project_root, version, write_private
 from daemon.settings.parse import ConfigError
+from daemon.settings.token_file import read_token
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from daemon.tools.changed_tools import ToolListWatch
 from daemon.tools.consent_answers import ConsentAnswers
+from daemon.tools.owner_tools_page import OwnerToolsPage
+from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
+from daemon.tools.tool_call import ToolServers
+from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -221,7 +227,7 @@ MOST_NAMED_FAULTS = 5
 """Most faulty files of the owner that are named."""
 
 
-def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> None:
+def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> StatusView:
     view = StatusView(services, own_files)
     console = ConsoleSetup(
         journal=services.journal,
@@ -235,7 +241,9 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
     )
     mount_console(app, console)
     mount_overview(app, view.overview)
+    mount_tools(app, view.tools)
     view.metrics().mount(app)
+    return view
 
 
 class StatusView:
@@ -261,6 +269,17 @@ class StatusView:
         directory = SlackLinks(name_of=self._called, people_in=slack.people_in, link=link)
         answering = PageAnswers(journal, settings.owner_user_ids, slack.press)
         self.overview = PageOverview(journal, slack.places, purse, answering, directory)
+        self.tools = OwnerToolsPage(
+            catalogue=services.tools.catalogue,
+            servers=services.tools.connected,
+            consents=services.tools.consents,
+            faults=lambda: services.tools.configuration.faults,
+            places=slack.places,
+            team=lambda: slack.team,
+            name_of=self._called,
+            label=self._label,
+            viewer=answering.viewer,
+        )
 
     def metrics(self) -> Metrics:
         hearing = self._slack.hearing
@@ -302,10 +321,14 @@ class StatusView:
             "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
             "inner": self.inside.has_content,
             "questions": self.overview.open_question_count,
+            "tools": self.tools.state_as_json(),
         }
 
     def _name(self) -> str:
         return soul_name_in(self._services.texts.newest_text(SOUL_TEXT))
+
+    def _label(self, meaning: str) -> str:
+        return parse_labels(self._services.texts.newest_text(LABELS_TEXT)).get(meaning, meaning)
 
     async def _called(self, id: str) -> str:
         if self._slack.is_me(id):
@@ -356,7 +379,7 @@ class StatusView:
 
     def _tool_state(self) -> Mapping[str, Any]:
         """Return a line for each tool server; empty without any."""
-        servers = self._services.servers
+        servers = self._services.tools
         names = servers.configuration.current.servers
         lines = [f"{name}: {state_line(servers.connected.state_of(name))}" for name in names]
         return {"tools": lines} if lines else {}
@@ -364,6 +387,11 @@ class StatusView:
     def _part_of_hearing(self, name: str) -> float | None:
         part: float | None = self._hearing_state()[name]
         return part
+
+    def for_owner(self) -> OwnerStatus:
+        return OwnerStatus(
+            overview=self.overview, inner=self.inside, health=lambda: {**self.health(), **self.details()}
+        )
 
     def _faults(self) -> Sequence[str]:
         reported = [self._models.report_as_json(one)["sentence"] for one in self._models.reports]
@@ -375,7 +403,7 @@ class StatusView:
         if self._services.library:
             found += self._services.library.find_faults()
         found += self._own_files.changed
-        found += self._services.servers.configuration.faults
+        found += self._services.tools.configuration.faults
         more = len(found) - MOST_NAMED_FAULTS
         if more > 0:
             found[MOST_NAMED_FAULTS:] = [
@@ -433,11 +461,14 @@ async def run_rehearsal(settings: Settings, rehearsal: RehearsalMount) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningDaemon:
-    name: str
     url: str
     credentials: PageCredentials
     services: DaemonServices
     worker: Worker
+
+    @property
+    def name(self) -> str:
+        return soul_name_in(self.services.texts.current_text(SOUL_TEXT))
 
     @property
     def journal(self) -> Journal:
@@ -475,11 +506,12 @@ async def start_daemon(
     processes: Mapping[str, Process] | None = None,
     writer: type[JournalWriter] = JournalWriter,
     sandbox: Open | None = None,
+    servers: ToolServers | None = None,
 ) -> AsyncIterator[RunningDaemon]:
     """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
     `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
-    rehearsed services. `processes`: used instead of the configured ones.
+    rehearsed services. `processes` and `servers` (of tools): used instead of the configured ones.
     """
     folder = folder or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
@@ -492,20 +524,30 @@ async def start_daemon(
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        secret = replace(settings, console_token=credentials.token)
-        servers = make_tool_services(secret, clock, journal, folder)
-        services = await _make_services(stack, settings, clock, journal, texts, slack, servers, here)
-        mount_status(app, services, files)
+        clients = mount_soul_server(settings, app, folder)
+        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
+        tools = make_tool_services(
+            secret,
+            clock,
+            journal,
+            folder,
+            settings.console_url.rstrip("/") or here,
+            slack,
+            servers,
+            rehearsal.tools if rehearsal else None,
+        )
+        services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
+        view = mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        await enter(servers.running())
+        await enter(tools.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
-        worker = await _run_worker(stack, secret, world, grace, slack, clear)
+        worker = await _run_worker(stack, secret, world, grace, slack, clear, tools.catalogue)
         stack.push_async_callback(slack.stop)
         await slack.connect()
-        name = soul_name_in(texts.current_text(SOUL_TEXT))
-        yield RunningDaemon(name=name, url=here, credentials=credentials, services=services, worker=worker)
+        await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
+        yield RunningDaemon(url=here, credentials=credentials, services=services, worker=worker)
 
 
 def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
@@ -535,7 +577,7 @@ async def _make_services(
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
-    servers: ToolServices,
+    tools: ToolServices,
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
@@ -564,7 +606,8 @@ async def _make_services(
         ),
         thinking=LiveCalls(),
         library=library,
-        servers=servers,
+        served=ServedSpeaker(ServedTimes(journal, clock.now)),
+        tools=tools,
     )
     await _begin_look_up(stack, services)
     return services
@@ -603,6 +646,7 @@ async def _run_worker(
     grace: float,
     slack: SlackSurface,
     clear: Sequence[Clear],
+    tools: ToolCatalogue,
 ) -> Worker:
     enter = stack.enter_async_context
     await enter(log_ended_turns(world.journal))
@@ -613,6 +657,7 @@ async def _run_worker(
     worker = await enter(Worker(world.journal, world.clock, SoulProgram(world), grace=grace))
     await enter(in_background(watch_models(world)))
     await enter(in_background(watch_long_waits(world)))
+    await enter(in_background(ToolListWatch(world, tools, worker.wake).run()))
     if settings.inner:
         await enter(make_supervisor(settings, world.journal, world.clock, worker.wake))
     await enter(ForgettingService(world.journal, world.clock, worker.wake, world.to_forget, clear))

@@ -44,7 +44,6 @@ from daemon.claude.capability_probes import TEXTS, ask_probe
 from daemon.claude.client import KNOWN, LOOKING_UP, UNLISTED, ClaudeClient
 from daemon.claude.models import is_listed
 from daemon.claude.requests import Schema
-from daemon.console.access import read_token
 from daemon.console.server import bind, url_of
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
@@ -67,6 +66,7 @@ from daemon.settings.home import (
 from daemon.settings.limits import AllowedProgram
 from daemon.settings.mcp_servers import ToolServersFile
 from daemon.settings.parse import ConfigError
+from daemon.settings.token_file import read_token
 from daemon.slack.block_text import count_at, parse_json
 from daemon.slack.places import OTHER_DAEMON_ADVICE
 from daemon.slack.status import ADVICE, DONE

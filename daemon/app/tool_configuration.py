@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,9 +13,15 @@ from daemon.settings.mcp_servers import ToolServersFile
 from daemon.settings.parse import ConfigError
 
 
-def make_tool_configuration(folder: Path, named: Path | None) -> ToolServersConfiguration:
-    """Return the tool servers in force; `named` is the setting MCP_CONFIG, `folder` has the owner's texts."""
-    return ToolServersConfiguration(named or folder / MCP_FILE, partial(read_tool_servers, folder, named))
+def make_tool_configuration(
+    folder: Path, named: Path | None, add: Callable[[ToolServersFile], ToolServersFile] | None = None
+) -> ToolServersConfiguration:
+    """Return the tool servers in force; `named` is the setting MCP_CONFIG, `folder` has the owner's texts.
+
+    `add` adds servers to each version of the file.
+    """
+    read = partial(read_tool_servers, folder, named)
+    return ToolServersConfiguration(named or folder / MCP_FILE, (lambda: add(read())) if add else read)
 
 
 def read_tool_servers(folder: Path, named: Path | None) -> ToolServersFile:

@@ -10,8 +10,8 @@ from typing import Any
 
 from config import Settings
 from daemon.app.discovery import load_connections
+from daemon.app.tool_services import secrets_of
 from daemon.app.tool_status import state_line
-from daemon.app.wiring import secrets_of
 from daemon.engine.clock import Clock
 from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile

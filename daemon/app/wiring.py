@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
@@ -20,11 +19,10 @@ from daemon.app.discovery import (
     CommandDependencies,
     ProcessDependencies,
     bind_processes,
-    load_connections,
     make_commands,
     make_registry,
 )
-from daemon.app.tool_configuration import make_tool_configuration
+from daemon.app.tool_services import RehearsedTools, ToolServices, secrets_of
 from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
@@ -41,32 +39,28 @@ from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervis
 from daemon.inner_life.recipients import PersonRecords, RecipientDirectory
 from daemon.inner_life.records import RECORDS, InnerRecords
 from daemon.inner_life.tick_log import DeliveryLog, InnerLifeState, ProgramLog, TickLog
-from daemon.kinds import INNER, InnerLifeStarted
+from daemon.kinds import INNER, SERVED_CALLER, InnerLifeStarted
 from daemon.knowledge.forgetting import Clear, ForgottenContent
 from daemon.knowledge.library import FolderLibrary
 from daemon.knowledge.person_notes import PersonModels, PersonNotes
 from daemon.knowledge.search import SAID, FullTextIndex, MessageSearch
 from daemon.knowledge.visibility import KnownChannels, Visibility
-from daemon.lifetime import in_background
 from daemon.model import Role
 from daemon.playbooks.run import PlaybookPlayer
 from daemon.ports import Library, Open, ReadingSetup
 from daemon.process import MentalProcess
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER, OwnAction
 from daemon.sandbox.session import SandboxFactory
-from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.limits import InnerLimits
-from daemon.settings.mcp_configuration import ToolServersConfiguration
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
-from daemon.tools.connection import ConnectionMeans
-from daemon.tools.servers import ConnectedServers
-from daemon.tools.tool_catalogue import ToolCatalogue
+from daemon.tools.served_speaker import RoutedSpeaker, ServedSpeaker
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
     DELIBERATION_PROCESS,
+    ERRANDS_PROCESS,
     EXPERT_PROCESS,
     INITIAL_PROCESS,
     SELF_CALL_TEXT,
@@ -77,7 +71,7 @@ from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 
 class RehearsalMount(Protocol):
-    """Rehearsed Slack and Claude, loaded only if configured.
+    """Rehearsed Slack, Claude and tools, loaded only if configured.
 
     The tokens are those of the soul's rehearsed app.
     """
@@ -86,6 +80,8 @@ class RehearsalMount(Protocol):
     def bot_token(self) -> str: ...
     @property
     def app_token(self) -> str: ...
+    @property
+    def tools(self) -> RehearsedTools | None: ...
     def mounted(self, app: web.Application) -> AbstractAsyncContextManager[None]:
         """Serve them in the application, inside the block. Raises OSError."""
 
@@ -220,42 +216,11 @@ def _headers(settings: Settings) -> dict[str, str]:
     return {HEADER: settings.console_token}
 
 
-def secrets_of(settings: Settings) -> Sequence[str]:
-    """Return the daemon's own keys and tokens, to be masked in foreign output."""
-    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
-    return [value for value in values if isinstance(value, str) and value]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolServices:
-    """Configured tool servers, what they offer, and the connections to them."""
-
-    configuration: ToolServersConfiguration
-    catalogue: ToolCatalogue
-    connected: ConnectedServers
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Connect the servers in the block, as the configuration says at any time."""
-        # Real time: a file changes and a server answers in it.
-        async with in_background(self.configuration.watch(asyncio.sleep)), self.connected:
-            yield
-
-
-def make_tool_services(settings: Settings, clock: Clock, journal: Journal, folder: Path) -> ToolServices:
-    """Return the tool servers; `folder` holds the owner's texts, and `settings` have all secrets."""
-    configuration = make_tool_configuration(folder, settings.mcp_config)
-    catalogue = ToolCatalogue(journal)
-    means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
-    connected = ConnectedServers(configuration, load_connections, catalogue, clock, means)
-    return ToolServices(configuration=configuration, catalogue=catalogue, connected=connected)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonServices:
     """Services that all parts of a daemon share.
 
-    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `servers`: those of tools.
+    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `tools`: those of MCP servers.
     """
 
     settings: Settings
@@ -271,7 +236,8 @@ class DaemonServices:
     reach: ModelAvailability
     thinking: LiveCalls
     library: FolderLibrary | None
-    servers: ToolServices
+    tools: ToolServices
+    served: ServedSpeaker
 
 
 def with_playbooks(
@@ -367,6 +333,8 @@ def make_inner_life(
         said=said,
         programs=[*_program_slots(means)],
         neighbours=tuple(sorted(neighbours)),
+        tools=registry.tools,
+        open_dm=means.reach.direct,
     )
 
 
@@ -403,10 +371,10 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
     life = None
-    registry = make_registry(given, own)
+    registry = make_registry(given, own, tools=services.tools.offered)
     if settings.inner:
         means = make_command_dependencies(services, settings.inner, library)
-        registry = make_registry(given, own, inner=make_commands(means))
+        registry = make_registry(given, own, make_commands(means), services.tools.offered)
         life = make_inner_life(means, registry, journal, slack.neighbours)
     processes = bind_processes(
         PROCESSES,
@@ -418,12 +386,16 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
             life=life,
         ),
     )
-    if not settings.ism_enabled:
-        return processes
     player = PlaybookPlayer(registry=registry, loops=settings.ism_max_loops)
-    return with_playbooks(
-        processes, player, services.texts.playbooks, expert=bool(settings.claude_model_expert)
-    )
+    expert = settings.ism_enabled and bool(settings.claude_model_expert)
+    return with_playbooks(processes, player, _played(services), expert=expert)
+
+
+def _played(services: DaemonServices) -> Sequence[str]:
+    """Return the playbooks that are run: without the ISM only the errands, which take an owner's tools."""
+    if services.settings.ism_enabled:
+        return services.texts.playbooks
+    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS]
 
 
 def _action_dependencies(services: DaemonServices) -> ActionDependencies:
@@ -475,18 +447,18 @@ def make_turn_dependencies(
 ) -> TurnDependencies:
     settings, journal, slack = services.settings, services.journal, services.slack
     people = PersonModels(journal, slack.places)
-    notes = ProcessDependencies(
-        notes=_make_person_notes(services, people), local=settings.slack == "rehearsed"
+    known = ProcessDependencies(
+        notes=_make_person_notes(services, people),
+        local=settings.slack == "rehearsed",
+        tools=services.tools.catalogue,
     )
-    playbooks, own_actions = list[str](), list[OwnAction]()
+    playbooks = [name for name in _played(services) if name != EXPERT_PROCESS]
+    own_actions = _shown_own_actions(services, own) if settings.ism_enabled else []
     actions = make_registry(_action_dependencies(services), own).named
-    if settings.ism_enabled:
-        own_actions = _shown_own_actions(services, own)
-        playbooks = [name for name in services.texts.playbooks if name != EXPERT_PROCESS]
     return TurnDependencies(
         journal=journal,
         llm=services.claude,
-        speaker=slack.speaker,
+        speaker=RoutedSpeaker(slack.speaker, services.served, journal),
         clock=services.clock,
         budget=services.budget,
         gauge=_make_limit_checker(services),
@@ -495,12 +467,13 @@ def make_turn_dependencies(
         reach=services.reach,
         texts=services.texts,
         surroundings=slack.surroundings,
-        processes=bind_processes(processes, notes),
+        processes=bind_processes(processes, known),
         initial=INITIAL_PROCESS,
         offered=offered_processes(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
         own_actions=own_actions,
         actions=frozenset(actions),
+        servers_at=services.tools.offered.servers_at,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,
@@ -521,4 +494,5 @@ def _make_limit_checker(services: DaemonServices) -> LimitChecker:
         thread=settings.limit_thread,
         person=settings.limit_person,
         inner=settings.inner.usd if settings.inner else 0.0,
+        single={SERVED_CALLER: replace(settings.limit_person, usd=settings.mcp_daily_usd)},
     )

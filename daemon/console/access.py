@@ -10,12 +10,10 @@ import asyncio
 import fcntl
 import hmac
 import json
-import logging
 import math
 import os
 import re
 import secrets
-import stat
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,8 +28,8 @@ from aiohttp.typedefs import Handler
 from daemon.console.server import CONNECTIONS, ConnectionLimit, rate_limit_key
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
-from daemon.settings.home import OTHERS, TOKEN, write_private
-from daemon.settings.parse import ConfigError
+from daemon.settings.home import write_private
+from daemon.settings.token_file import CONSOLE_TOKEN_FILE, TokenFile, read_token
 
 FREE_FAILURES = 3
 LONGEST_DELAY = 30.0
@@ -216,71 +214,20 @@ def _unusable(folder: Path, error: OSError) -> JournalError:
     return JournalError(f"{folder} cannot be used ({error.strerror}): nobody can sign in on the page.")
 
 
-SHORTEST_TOKEN = 20
-LONGEST_TOKEN = 4_096
+def read_or_make_token(home: Path, file: TokenFile = CONSOLE_TOKEN_FILE) -> str:
+    """Return the token in a file of the home; make one if it is missing.
 
-OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Flags that neither follow links nor block on a pipe."""
-
-FIX = "Remove it, and the next start makes a new one; or set CONSOLE_TOKEN."
-log = logging.getLogger(__name__)
-
-
-def read_or_make_token(home: Path) -> str:
-    """Return the console token; make one if it is missing.
-
-    Raises ConfigError if the token file cannot be trusted, JournalError if none can be made.
+    Raises ConfigError if the file cannot be trusted, JournalError if none can be made.
     """
     try:
         with _locked(home):
-            token = read_token(home)
+            token = read_token(home, file)
             if not token:
                 token = secrets.token_urlsafe(32)
-                write_private(home / TOKEN, f"{token}\n")
+                write_private(home / file.name, f"{token}\n")
             return token
     except OSError as error:
-        raise JournalError(f"{home / TOKEN} cannot be made ({error.strerror}).") from error
-
-
-def read_token(home: Path) -> str:
-    """Return the console token; empty if missing. Raises ConfigError if the token file cannot be trusted."""
-    path = home / TOKEN
-    try:
-        descriptor = os.open(path, OPEN)
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read ({error.strerror}). {FIX}") from error
-    try:
-        _check(path, os.fstat(descriptor), home)
-        _close_to_others(path, descriptor)
-        token = os.read(descriptor, LONGEST_TOKEN).decode(errors="replace").strip()
-    finally:
-        os.close(descriptor)
-    if token and (
-        len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token
-    ):
-        raise ConfigError(f"{path} holds no token of {SHORTEST_TOKEN} or more letters and digits. {FIX}")
-    return token
-
-
-def _check(path: Path, found: os.stat_result, home: Path) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise ConfigError(f"{path} is no plain file. {FIX}")
-    if found.st_uid not in (0, os.geteuid(), home.stat().st_uid):
-        raise ConfigError(f"{path} belongs to another user, who may know what it holds. {FIX}")
-
-
-def _close_to_others(path: Path, descriptor: int) -> None:
-    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-    if not mode & OTHERS:
-        return
-    os.fchmod(descriptor, mode & ~OTHERS)
-    log.warning(
-        "Other users could read %s until now; its token opens the page. If one of them may have read it, "
-        "remove the file and restart the daemon to make a new token.",
-        path,
-    )
+        raise JournalError(f"{home / file.name} cannot be made ({error.strerror}).") from error
 
 
 @contextmanager
@@ -325,11 +272,12 @@ POLICY = (
 )
 
 SESSION = "/console/session"
+MCP = "/mcp"
 CALLBACK = "/oauth/callback"
 """Path to which authorization servers send browsers; the state of each request is checked."""
 
-PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION, CALLBACK)
-"""Health checks have no token, and sockets use tickets."""
+PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION, MCP, CALLBACK)
+"""Health checks have no token, sockets use tickets, and MCP clients have a token of their own."""
 
 STATIC = "/static/"
 """Prefix of files without data, which need no token."""

@@ -19,6 +19,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal.reader import ALWAYS
 from daemon.kinds import (
     INNER,
+    SERVED_PLACE,
     AmbientMessage,
     IncomingMessage,
     InternalMessage,
@@ -179,6 +180,8 @@ def note_of(entry: Entry[Any], where: str) -> Note | None:
 
 
 def source_of(entry: Entry[Any], where: str) -> Source | None:
+    if where == SERVED_PLACE:
+        return None
     match entry.event:
         case OverheardMessage() as heard if is_context(entry.key) or heard.is_own:
             return None

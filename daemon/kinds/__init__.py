@@ -7,6 +7,8 @@ from daemon.kinds.conversation_kinds import (
     ANSWERED,
     OWN_WORDS,
     REMINDER,
+    SERVED_CALLER,
+    SERVED_PLACE,
     TOO_LATE,
     ActionObserved,
     ActionStarted,
@@ -59,6 +61,8 @@ from daemon.kinds.inner_life_kinds import (
     Status,
     TickDue,
     TickLogged,
+    ToolCallRequested,
+    ToolErrand,
     UnpromptedMessage,
     UnpromptedOutcome,
 )
@@ -92,9 +96,13 @@ from daemon.kinds.thought_kinds import (
 from daemon.kinds.tool_kinds import (
     TOOLS,
     RecordedTool,
+    ServedCallBegan,
+    ServedCallEnded,
+    ServedOutcome,
     StandingApproval,
     StandingApprovalEnded,
     ToolAccepted,
+    ToolNotCalled,
     ToolsListed,
 )
 from daemon.kinds.upkeep_kinds import (
@@ -183,7 +191,9 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ProgramStarted,
     ProgramStopRequested,
     ProgramEnded,
+    ToolCallRequested,
     UnpromptedMessage,
+    ToolErrand,
     UnpromptedOutcome,
     BackfillCompleted,
     BackfillProgress,
@@ -198,5 +208,8 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ToolAccepted,
     StandingApproval,
     StandingApprovalEnded,
+    ToolNotCalled,
+    ServedCallBegan,
+    ServedCallEnded,
     *FORGETTING,
 )

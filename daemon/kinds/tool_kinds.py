@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from daemon.engine.event import Event
+from daemon.engine.event import Event, StepEvent
 
 TOOLS = "tools"
 """The thread of everything about tools that belongs to no conversation."""
@@ -17,7 +18,8 @@ class RecordedTool:
     """A tool as its server defined it; `name` is `server.tool`, made safe, `tool` the server's own name.
 
     The description has no invisible characters; `invisible` counts those removed. `digest` covers
-    description, both schemas and annotations as the server sent them.
+    description, both schemas and annotations as the server sent them. `sent` is all that as text, with the
+    invisible characters as escapes; empty if there are none.
     """
 
     name: str
@@ -28,6 +30,7 @@ class RecordedTool:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     digest: str
     invisible: int = 0
+    sent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,3 +95,55 @@ class StandingApprovalEnded(Event):
 
     def line(self) -> str:
         return self.why
+
+
+ToolRefusal = Literal["away", "changed", "gone", "not linked"]
+"""Reason for which a chosen tool is not called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolNotCalled(StepEvent):
+    """A chosen tool that was not called, as of then: its server is away, its definition was changed or taken
+    back, or the resource was never linked. `text` is for the model.
+    """
+
+    kind = "tool-not-called"
+    stays: ClassVar[tuple[str, ...]] = ("tool", "code")
+    tool: str
+    code: ToolRefusal
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCallBegan(Event):
+    """A call of a tool that the soul offers as an MCP server. `client` is what the client calls itself."""
+
+    kind = "mcp-call"
+    stays: ClassVar[tuple[str, ...]] = ("tool", "client")
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    client: str = ""
+
+    def line(self) -> str:
+        return f"{self.tool} {json.dumps(self.arguments, ensure_ascii=False)}"
+
+
+ServedOutcome = Literal["ok", "unfinished", "cancelled", "refused", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCallEnded(Event):
+    """The end of a call of an MCP client, which got `characters`; `thread` is the conversation of an `ask`.
+
+    `unfinished`: its time was over, and the soul goes on.
+    """
+
+    kind = "mcp-call-ended"
+    stays: ClassVar[tuple[str, ...]] = ("thread",)
+    outcome: ServedOutcome
+    thread: str = ""
+    characters: int = 0
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        return f"{self.outcome}, {self.characters} characters"

@@ -409,8 +409,18 @@ class MessageSearch:
         return self._index.behind
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:
+        return await self._search(query, lambda: self._known(thread), thread, since)
+
+    async def search_public(self, query: str, team: str) -> Sequence[FoundMessage]:
+        """Search the messages that everyone in the workspace may know."""
+        anyone = KnownChannel(number=0, team=team, channel="", name="", seqs=[0], audiences=["private"])
+        return await self._search(query, lambda: self._places.visible_channels(anyone), "", 0)
+
+    async def _search(
+        self, query: str, find_known: Callable[[], Sequence[KnownChannel]], thread: str, since: int
+    ) -> Sequence[FoundMessage]:
         await self._places.update()
-        known = self._known(thread)
+        known = find_known()
         asked = fts_query(query)
         if not (known and asked):
             return ()
@@ -423,7 +433,7 @@ class MessageSearch:
             "most": HITS,
         }
         found = await self._read(FIND, values)
-        known = self._known(thread)  # readers may have joined meanwhile
+        known = find_known()  # readers may have joined meanwhile
         return [said for channel, said in found if channel in known]
 
     async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[FoundMessage]:

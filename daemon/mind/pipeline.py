@@ -105,8 +105,10 @@ async def claim_newcomers(turn: Turn) -> list[str]:
 
 
 def speakers(turn: Turn) -> dict[str, str]:
-    """Return {id: name} of the people answered, without bots and people reminded."""
+    """Return {id: name} of the people answered, without bots, clients and people reminded."""
     people: dict[str, str] = {}
+    if turn.is_served:
+        return people
     for entry in turn.answers:
         if not entry.event.bot and not isinstance(entry.event, ReminderFired):
             people[entry.event.user] = entry.event.name

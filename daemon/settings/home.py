@@ -17,11 +17,14 @@ from daemon.settings.parse import ConfigError
 TOKEN = "console-token"
 """File with the console page's access token."""
 
+MCP_TOKEN = "mcp-token"
+"""File with the token of clients of the soul's MCP server."""
+
 JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.part")
 """Patterns of journals and of the files beside them."""
 
 CAPABILITIES = "model-capabilities.json"
-PAGE = ("console-token*", "console-sessions", "console-links", "*console-address*")
+PAGE = ("console-token*", "mcp-token*", "console-sessions", "console-links", "*console-address*")
 OAUTH = ("oauth-tokens", "oauth-consents")
 """Folders of the tokens of tool servers, and of consents that are waited for."""
 
@@ -97,10 +100,10 @@ def create_home(home: Path) -> None:
 def restrict_permissions(home: Path) -> None:
     """Make the daemon's files private, and also the home folder if it holds nothing else.
 
-    The token file keeps its mode until the token is read, so that an exposed token can be reported.
+    A token file keeps its mode until its token is read, so that an exposed token can be reported.
     """
     for path in daemon_files(home):
-        if path.name != TOKEN:
+        if path.name not in (TOKEN, MCP_TOKEN):
             _close(path)
     if {*home.iterdir()} <= {*daemon_files(home)}:
         _close(home)

@@ -21,9 +21,10 @@ from daemon.actions.approvals import (
 from daemon.engine.event import Entry, fingerprint
 from daemon.engine.kinds import StepResult
 from daemon.ism import ActionRefused
-from daemon.kinds import INNER, TOOLS, ReminderFired, StandingApproval
+from daemon.kinds import INNER, TOOLS, PersonMessage, ReminderFired, StandingApproval
 from daemon.knowledge.visibility import INSIDE
 from daemon.ports import Button
+from daemon.prompts.elements import clean_name_text, names_in_words
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.tools.tool_catalogue import OfferedTool, ToolCatalogue, ToolRules
 from daemon.turn.questions import Answer, Question, two_buttons
@@ -46,8 +47,8 @@ NO_APPROVER = "giver may no longer approve"
 MOST_SHOWN = 40_000
 """Characters of arguments that are shown to people; a call with more is refused."""
 
-MOST_MENTIONED = 3
-"""Approvers whom a question mentions."""
+MOST_ADDRESSED = 3
+"""Approvers whom a question names."""
 
 QUESTION = "prompts/sentences/approve_tool"
 MAY_BE_DONE = "prompts/sentences/approve_again"
@@ -77,10 +78,21 @@ class Approvers:
 
 def askers_of(turn: Turn) -> Sequence[str]:
     """Return the ids of the people who asked for a turn's work; for reminders and the inner life, nobody."""
+    return tuple(dict.fromkeys(asked.user for asked in _asked(turn)))
+
+
+def _asked(turn: Turn) -> Sequence[PersonMessage]:
     if turn.root == INNER:
         return ()
-    said = [entry.event for entry in turn.answers if not isinstance(entry.event, ReminderFired)]
-    return tuple(dict.fromkeys(event.user for event in said if not event.bot))
+    said = [entry.event for entry in turn.answers]
+    return [event for event in said if not (event.bot or isinstance(event, ReminderFired))]
+
+
+async def _address_of(turn: Turn, person: str) -> str:
+    """Return a mention of an owner, or the name of somebody else, whom Slack would not be told to call."""
+    if person in turn.owners:
+        return f"<@{person}>"
+    return clean_name_text(await turn.speaker.name(person)) or person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,17 +135,22 @@ class ToolApprovals:
         await hear_what_came(run, answered, choice)
 
     async def _approvers(self, turn: Turn, tool: OfferedTool) -> Mapping[str, Any]:
-        """Return the ids of those to ask, and the seq of a standing approval (or 0), as of now."""
+        """Return those to ask (ids and names), and the seq of a standing approval (or 0), as of now."""
 
         async def look(_: Turn) -> StepResult:
             approvers = await self.approvers_of(turn, tool.rules)
             owners = turn.readers_among(approvers.owners)
             others = turn.readers_among(approvers.others)
             to = list(dict.fromkeys((*others, *owners)))
-            standing = await self._standing(turn, tool, approvers)
-            return StepResult(
-                value={"to": to, "owners": list(owners), "standing": standing, "whole": approvers.is_whole}
-            )
+            found = {
+                "to": to,
+                "owners": list(owners),
+                "names": [await _address_of(turn, person) for person in to[:MOST_ADDRESSED]],
+                "standing": await self._standing(turn, tool, approvers),
+                "whole": approvers.is_whole,
+                "inside": self._is_inside(turn),
+            }
+            return StepResult(value=found)
 
         asked = [tool.name, tool.tool.digest, list(turn.owners)]
         found = await turn.step("approvers", asked, look, StepResult)
@@ -172,13 +189,13 @@ class ToolApprovals:
         shown = arguments_for_approval(run, arguments, whole=True) or run.label("no arguments")
         if len(shown) > MOST_SHOWN:
             raise ActionRefused(run.label("arguments too long"))
-        askers = [f"<@{person}>" for person in askers_of(run.turn)]
+        askers = [asked.name or asked.user for asked in _asked(run.turn)]
         text = run.prompt(
             QUESTION,
-            approver=" ".join(f"<@{person}>" for person in to[:MOST_MENTIONED]),
+            approver=", ".join(found["names"]),
             tool=tool.name,
             server=tool.server,
-            asker=" ".join(askers) or run.label("nobody asked"),
+            asker=names_in_words(askers) if askers else run.label("nobody asked"),
             args=shown,
         )
         if may_be_done:
@@ -187,13 +204,16 @@ class ToolApprovals:
             text=text,
             to=to,
             owners=found["owners"],
-            choices=self._choices(run, tool, may_be_done),
+            choices=self._choices(run, tool, found, may_be_done),
             about={"action": tool.name, "version": tool.tool.digest, "args": arguments},
         )
 
-    def _choices(self, run: ApprovalContext, tool: OfferedTool, may_be_done: bool) -> Sequence[Button]:
+    def _choices(
+        self, run: ApprovalContext, tool: OfferedTool, found: Mapping[str, Any], may_be_done: bool
+    ) -> Sequence[Button]:
         two = two_buttons(run.turn.text(LABELS_TEXT), APPROVE, DECLINE)
-        if may_be_done or tool.approval == "always" or run.turn.opened is None:
+        is_for_once = may_be_done or tool.approval == "always" or not found["inside"]
+        if is_for_once or run.turn.opened is None:
             return two
         label = "always in direct messages" if run.turn.opened.event.where == "dm" else "always in channel"
         return *two, Button(label=run.label(label), value=ALWAYS_HERE)
@@ -206,7 +226,8 @@ class ToolApprovals:
             raise ActionRefused(run.label("tool declined"))
         turn = run.turn
         if await self._is_changed(turn, tool):
-            await whisper(turn, "void", answered.by, turn.prompt(VOID))
+            if turn.addressed:
+                await whisper(turn, "void", answered.by, turn.prompt(VOID))
             raise ActionRefused(run.label("tool changed"))
         if not await self._may_still_approve(turn, tool, answered.by):
             raise ActionRefused(run.label("approver gone"))
@@ -243,25 +264,27 @@ class ToolApprovals:
         await turn.journal.append(TOOLS, event, key=key, author="soul")
 
     async def _standing(self, turn: Turn, tool: OfferedTool, approvers: Approvers) -> int:
-        """Return the seq of a standing approval for this call, or 0; record the end of those that are over."""
+        """Return the seq of a standing approval for this call, or 0; record the end of others."""
         if turn.opened is None:
             return 0
         await turn.deps.people.places.update()
         for approval in self.catalogue.standing_for(tool, turn.opened.event.channel):
-            why = await self._why_over(turn, tool, approval)
+            why = self._why_over(turn, tool, approval, approvers)
             if why:
                 await self.catalogue.end_standing(approval, why)
             elif self._is_inside(turn) and approval.event.by in approvers.people:
                 return approval.seq
         return 0
 
-    async def _why_over(self, turn: Turn, tool: OfferedTool, approval: Entry[StandingApproval]) -> str:
+    def _why_over(
+        self, turn: Turn, tool: OfferedTool, approval: Entry[StandingApproval], approvers: Approvers
+    ) -> str:
+        """Return the reason for which a standing approval ends here; empty if it stands."""
         channel = turn.deps.people.places.channel_of(turn.thread)
         if channel and channel.audience and channel.audience not in INSIDE:
             return SHARED
-        approvers = await self.approvers_of(turn, tool.rules)
-        may_be_asker = ASKER in tool.rules.approvers
-        if approval.event.by in approvers.people or may_be_asker or not approvers.is_whole:
+        may_ask_again = ASKER in tool.rules.approvers  # it holds for calls that the giver asks for
+        if approval.event.by in approvers.people or may_ask_again or not approvers.is_whole:
             return ""
         return NO_APPROVER
 

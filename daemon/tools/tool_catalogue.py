@@ -95,7 +95,7 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingTool:
-    """A tool that waits for an owner's consent; `before` is the definition last offered, None for a new one."""
+    """A tool that waits for an owner; `before` is the definition last offered, None for a new one."""
 
     offered: OfferedTool
     before: RecordedTool | None
@@ -131,13 +131,20 @@ class ToolCatalogue(Projection):
         super().__init__(journal)
         self._recording = asyncio.Lock()
         """Held while a list is compared with the recorded one, and recorded."""
+        self.recorded = asyncio.Event()
+        """Set when a list or a consent was recorded."""
 
     def _reset(self) -> None:
         self._lists: dict[str, list[Entry[ToolsListed]]] = {}
         """Recorded lists by server, in the order of the journal."""
+        self._definitions: dict[str, list[tuple[int, RecordedTool]]] = {}
+        """Definitions of each tool, with the seq of the first of the lists in which they stood in a row."""
         self._accepted: dict[tuple[str, str], int] = {}
         """Seq since which a tool with this digest may be offered, by (name, digest)."""
         self._standing: dict[int, Entry[StandingApproval]] = {}
+        """Standing approvals in force by seq."""
+        self._numbers: dict[int, int] = {}
+        """Numbers of all that were ever given, by seq."""
         self._changes: list[int] = []
         """Seqs of entries that change which tools are offered."""
         self._offered: dict[int, Mapping[str, OfferedTool]] = {}
@@ -152,11 +159,16 @@ class ToolCatalogue(Projection):
                     for tool in listed.tools:
                         self._accepted.setdefault((tool.name, tool.digest), entry.seq)
                 known.append(entry)
+                for tool in listed.tools:
+                    definitions = self._definitions.setdefault(tool.name, [])
+                    if not definitions or definitions[-1][1].digest != tool.digest:
+                        definitions.append((entry.seq, tool))
             case ToolAccepted(tool=tool, digest=accepted):
                 self._changes.append(entry.seq)
                 self._accepted.setdefault((tool, accepted), entry.seq)
             case StandingApproval():
                 self._standing[entry.seq] = entry
+                self._numbers[entry.seq] = len(self._numbers) + 1
             case StandingApprovalEnded(approval=seq):
                 self._standing.pop(seq, None)
 
@@ -197,18 +209,27 @@ class ToolCatalogue(Projection):
 
     def last_accepted(self, name: str, before: int) -> RecordedTool | None:
         """Return the definition of a tool as last offered before an entry; None if it never was."""
-        server = name.partition(".")[0]
-        for listed in reversed(self._lists.get(server, ())):
-            for tool in listed.event.tools:
-                if listed.seq < before and tool.name == name and (name, tool.digest) in self._accepted:
-                    return tool
+        self.fold()
+        for seq, tool in reversed(self._definitions.get(name, ())):
+            if seq < before and self._accepted.get((name, tool.digest), ALWAYS) < before:
+                return tool
         return None
 
-    def list_before(self, listed: Entry[ToolsListed]) -> Entry[ToolsListed] | None:
-        """Return the list of the same server that this one replaced; None if it is the first."""
-        known = self._lists[listed.event.server]
-        place = bisect_left(known, listed.seq, key=attrgetter("seq"))
-        return known[place - 1] if place else None
+    def has_server_of(self, name: str) -> bool:
+        """True if a name begins with that of a server that is known."""
+        self.fold()
+        return name.partition(".")[0] in self._lists
+
+    def first_list(self, server: str) -> int:
+        """Return the seq of the first list of a server that is known."""
+        self.fold()
+        return self._lists[server][0].seq
+
+    def list_at(self, server: str, seq: int) -> Entry[ToolsListed] | None:
+        """Return the list of a server that this entry is; None if it is none."""
+        self.fold()
+        found = [entry for entry in self._lists.get(server, ()) if entry.seq == seq]
+        return found[0] if found else None
 
     def _listed(self, seq: int) -> Iterator[OfferedTool]:
         for listed in self.lists(seq):
@@ -226,6 +247,11 @@ class ToolCatalogue(Projection):
         self.fold()
         return [self._standing[seq] for seq in sorted(self._standing)]
 
+    def number_of(self, approval: Entry[StandingApproval]) -> int:
+        """Return the number of a standing approval, from 1 in the order in which they were given."""
+        self.fold()
+        return self._numbers[approval.seq]
+
     def standing_for(self, tool: OfferedTool, channel: str) -> Sequence[Entry[StandingApproval]]:
         """Return the standing approvals of a tool, as it is now, in a channel."""
         asked = (tool.name, tool.tool.digest, channel)
@@ -242,9 +268,9 @@ class ToolCatalogue(Projection):
 
     async def accept(self, tool: str, digest: str, by: str, cause: int | None = None) -> None:
         """Record an owner's consent to a tool with this digest."""
-        await self._append(
-            ToolAccepted(tool=tool, digest=digest, by=by), f"accepted:{tool}:{digest}", cause=cause
-        )
+        event = ToolAccepted(tool=tool, digest=digest, by=by)
+        await self._append(event, f"accepted:{tool}:{digest}", cause=cause)
+        self.recorded.set()
 
     # Recording
 
@@ -284,6 +310,7 @@ class ToolCatalogue(Projection):
                 why = _why_ended(approval.event, listed)
                 if why:
                     await self.end_standing(approval, why)
+        self.recorded.set()
 
     async def _append(self, event: Event, key: str, cause: int | None = None) -> None:
         await self.journal.append(TOOLS, event, key=key, author="core", cause=cause)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +15,9 @@ from fnmatch import fnmatchcase
 from math import isfinite
 from typing import Any
 
-from daemon.engine.event import canonical_json, digest, storable_text, storable_value
+from daemon.engine.event import canonical_json, digest, storable_value
 from daemon.kinds import RecordedTool
+from daemon.prompts.invisible_text import is_invisible, show_invisible, without_invisible
 from daemon.settings.mcp_servers import ToolServerSettings
 
 MOST_TOOLS = 2_000
@@ -46,44 +46,13 @@ NO_SCHEMA = "tool without a schema"
 HIDDEN_NAME = "hidden characters in names of a tool"
 """Reasons for which a tool is left out: meanings of labels."""
 
+PARTS = ("inputSchema", "outputSchema", "annotations")
+"""Parts of a definition besides its name and description, as the protocol calls them."""
+
 UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-
-BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2065\u2800\u3164\uffa0")
-"""Characters that count as letters or symbols but show nothing."""
-
-HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Controls, format characters, halves of a pair, separators of lines."""
-
-HIDDEN_RANGES = (
-    range(0x180B, 0x1810),
-    range(0xFE00, 0xFE10),
-    range(0xFFF0, 0xFFF9),
-    range(0xE0000, 0xE1000),
-)
-"""Variation selectors, tags, and code points that Unicode keeps for such characters."""
-
-SEEN_SPACE = frozenset("\n\t ")
 
 ABOUT = frozenset({"description", "title", "$comment", "examples", "default"})
 """Parts of a schema that only describe: no name or value of an argument."""
-
-
-def is_invisible(character: str) -> bool:
-    """True for tags, zero width and bidirectional characters, controls and whatever else shows nothing."""
-    if character in SEEN_SPACE:
-        return False
-    if unicodedata.category(character) in HIDDEN_CATEGORIES or character in BLANK_LETTERS:
-        return True
-    return any(ord(character) in span for span in HIDDEN_RANGES)
-
-
-def without_invisible(text: str) -> tuple[str, int]:
-    """Return the text without invisible characters, and their number."""
-    if text.isascii() and text.isprintable():
-        return text, 0
-    text = storable_text(text.replace("\r\n", "\n"))
-    kept = "".join(character for character in text if not is_invisible(character))
-    return kept, len(text) - len(kept)
 
 
 def safe_tool_name(server: str, tool: str) -> str:
@@ -164,7 +133,7 @@ def _size(raw: Mapping[str, Any]) -> int:
 
 def _read_tool(server: str, name: str, raw: Mapping[str, Any]) -> RecordedTool:
     description = raw.get("description") or ""
-    parts = [raw.get(part) or {} for part in ("inputSchema", "outputSchema", "annotations")]
+    parts = [raw.get(part) or {} for part in PARTS]
     if not isinstance(description, str) or not all(isinstance(part, Mapping) for part in parts):
         raise _Unfit(NO_SCHEMA)
     if any(is_invisible(character) for character in name):
@@ -181,6 +150,7 @@ def _read_tool(server: str, name: str, raw: Mapping[str, Any]) -> RecordedTool:
         annotations=annotations,
         digest=digest([description, *parts]),
         invisible=found["invisible"],
+        sent=_as_lines(description, parts) if found["invisible"] else "",
     )
 
 
@@ -220,6 +190,14 @@ def _describes(name: str, value: Any) -> bool:
     return name in ABOUT and not isinstance(value, Mapping)
 
 
-def as_text(value: object) -> str:
-    """Return a part of a definition as JSON in lines, for people."""
-    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+def definition_text(tool: RecordedTool) -> str:
+    """Return a definition as lines for people, with invisible characters as escapes."""
+    return tool.sent or _as_lines(tool.description, [tool.input_schema, tool.output_schema, tool.annotations])
+
+
+def _as_lines(description: str, parts: Sequence[Any]) -> str:
+    found = [description]
+    for name, part in zip(PARTS, parts, strict=True):
+        if part:
+            found.append(f"{name}: {json.dumps(part, indent=2, sort_keys=True, ensure_ascii=False)}")
+    return "\n".join(show_invisible(one) for one in found)

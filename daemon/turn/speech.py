@@ -731,8 +731,8 @@ async def whisper(turn: Turn, name: str, person: str, text: str) -> None:
 
 
 async def say_privately(turn: Turn, name: str, person: str, text: str) -> None:
-    """Tell one person a text: by a message in a DM, elsewhere by a whisper."""
-    if turn.in_dm:
+    """Tell one person a text: by a message where nobody else reads, elsewhere by a whisper."""
+    if turn.in_dm or turn.is_served:
         await say(turn, text, name)
     else:
         await whisper(turn, name, person, text)

@@ -31,9 +31,9 @@ ABOUT_ME = re.compile(
 )
 ABILITIES = (
     "I can keep what you tell me of yourself, look things up in files, think in branches, read a long file by"
-    " a program, ask before I do what costs something, and stop when you say so; my moods turn with your"
-    " words. In the rehearsed workspace a tour on the page shows each of these. With a key for Claude the"
-    " same soul understands what you say, and finds its own way in all of that."
+    " a program, use tools of other systems, ask before I do what costs something, and stop when you say so;"
+    " my moods turn with your words. In the rehearsed workspace a tour on the page shows each of these. With"
+    " a key for Claude the same soul understands what you say, and finds its own way in all of that."
 )
 ABOUT_YOU = re.compile(
     r"""\b(?:who|what)\s+are\s+you\b

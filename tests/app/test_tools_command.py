@@ -106,10 +106,10 @@ async def test_it_works_beside_a_running_daemon_whose_servers_go_on(
 ) -> None:
     write(stage.words / "mcp.json", raw=PYTHON)
     await stage.wake()
-    await stage.until(lambda: stage.soul.services.servers.connected.state_of("raw").state == "ready")
+    await stage.until(lambda: stage.soul.services.tools.connected.state_of("raw").state == "ready")
     status, said = await told(capsys, stage.home, raw=PYTHON)
     assert (status, "  asks first  raw.echo" in said) == (0, True)
-    assert stage.soul.services.servers.connected.state_of("raw").state == "ready"
+    assert stage.soul.services.tools.connected.state_of("raw").state == "ready"
 
 
 async def test_health_has_a_line_for_each_server_and_says_what_is_wrong_with_the_file(stage: Stage) -> None:
@@ -118,7 +118,7 @@ async def test_health_has_a_line_for_each_server_and_says_what_is_wrong_with_the
     path = stage.words / "mcp.json"
     write(path, raw=PYTHON, dead=DEAD)
     await stage.health()
-    connected = stage.soul.services.servers.connected
+    connected = stage.soul.services.tools.connected
     await stage.until(lambda: connected.state_of("raw").state == "ready")
     await stage.until(lambda: connected.state_of("dead").state == "away")
     write(path, other=LACKING)

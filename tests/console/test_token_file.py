@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.console.access import read_or_make_token, read_token
+from daemon.console.access import read_or_make_token
 from daemon.engine.exceptions import JournalError
 from daemon.settings.home import TOKEN
 from daemon.settings.parse import ConfigError
+from daemon.settings.token_file import read_token
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from aiohttp import ClientSession
 from playwright.async_api import Page, ViewportSize, expect
 
-from daemon.console.access import read_token
+from daemon.settings.token_file import read_token
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.test_scrolling import HIDDEN
 from tests.console.theatre import theatre

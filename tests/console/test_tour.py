@@ -16,6 +16,8 @@ from tests.console.theatre import premiere
 pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=900)
+SDK_IMPORT = 30_000
+"""Milliseconds within which the first call of a tool loads the SDK of the protocol."""
 STOP: dict[str, Any] = {"words": "Say it.", "watch": "Watch it.", "place": "", "file": "", "inner": False}
 
 
@@ -26,14 +28,14 @@ async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser
         page.on("pageerror", lambda error: complaints.append(str(error)))
         await page.goto(address)
         tour, count = page.locator("#tour"), page.locator("#tour .count")
-        await expect(tour.locator(".chips button")).to_have_count(9)
+        await expect(tour.locator(".chips button")).to_have_count(10)
         await expect(count).to_have_text("Press one, and watch")
 
         await tour.get_by_role("button", name="Tell it something").click()
         await expect(page.locator("#tour-watch")).to_contain_text("it thinks again in silence")
         said = page.locator("#messages .text")
         await expect(said.last).to_contain_text("you are allergic to walnuts, and you like your tea strong.")
-        await expect(count).to_have_text("1 of 9 tried")
+        await expect(count).to_have_text("1 of 10 tried")
 
         await page.get_by_role("radio", name="Bob").check(force=True)
         await tour.get_by_role("button", name="Let it find its way").click()
@@ -49,13 +51,26 @@ async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser
         await expect(said.last).to_contain_text("two plum cakes for Friday (orders.md:1).")
         assert (tmp_path / "orders.md").read_text() == "- two plum cakes for Friday\n"
 
+        await tour.get_by_role("button", name="Let it use a tool").click()
+        await expect(said.last).to_contain_text("may I call the tool cafe.buy")
+        await page.locator("#messages").get_by_role("button", name="Approve").last.click()
+        await expect(said.last).to_contain_text("there are 17 kg in store now", timeout=SDK_IMPORT)
+
+        await page.locator("#composer textarea").fill("Reserve a table at the café for Friday, please.")
+        await page.keyboard.press("Enter")
+        await page.locator("#messages").get_by_role("button", name="Approve").last.click()
+        await page.locator("#messages").get_by_role("button", name="Fill in").last.click()
+        await page.get_by_role("dialog").get_by_label("Guests").fill("4")
+        await page.get_by_role("dialog").get_by_role("button", name="Send").click()
+        await expect(said.last).to_contain_text("A table for 4 inside is reserved on Friday")
+
         await tour.get_by_role("button", name="Hide").click()
         await page.reload()
         await expect(page.locator("#tour-toggle")).to_be_visible()
         await expect(tour).to_be_hidden()
         await page.locator("#tour-toggle").click()
-        await expect(count).to_have_text("3 of 9 tried")
-        await expect(tour.locator(".done")).to_have_count(3)
+        await expect(count).to_have_text("4 of 10 tried")
+        await expect(tour.locator(".done")).to_have_count(4)
     assert complaints == []
 
 
@@ -70,7 +85,7 @@ async def test_a_finished_tour_closes_itself_with_a_line_and_opens_again(
         await page.goto(here.url)
         tour, over, toggle = (page.locator(f"#tour{part}") for part in ("", "-over", "-toggle"))
         chips = tour.locator(".chips button")
-        await expect(chips).to_have_count(9)
+        await expect(chips).to_have_count(10)
         await expect(tour).to_be_visible()
         before = await tour.evaluate("(node) => node.getBoundingClientRect().height")
         for number in range(9):
@@ -78,7 +93,7 @@ async def test_a_finished_tour_closes_itself_with_a_line_and_opens_again(
             await expect(over).to_be_hidden()
             await chips.nth(number).click()
             if not number:
-                await expect(tour.locator(".count")).to_have_text("1 of 9 tried")
+                await expect(tour.locator(".count")).to_have_text("1 of 10 tried")
                 assert await tour.evaluate("(node) => node.getBoundingClientRect().height") < before < 190
         await expect(tour).to_be_hidden()
         await expect(over).to_contain_text("Watch it. That was the whole tour.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.actions.action import _agree, bind_action
-from daemon.actions.approvals import _safe, hear_what_came
+from daemon.actions.approvals import hear_what_came, in_code_block
 from daemon.engine.event import fingerprint
 from daemon.process import Question
 from daemon.turn.input_policy import _select_answer, may_answer
@@ -65,7 +65,7 @@ CONSENT = (
     ),
     Mutant(
         "nothing in a value ends the block in which an owner reads it",
-        _safe,
+        in_code_block,
         call_of(str.replace).part(2).becomes("'`'"),
         test_nothing_in_a_value_ends_the_block_or_reads_like_another_name,
     ),

@@ -11,12 +11,12 @@ from daemon.console.access import (
     SecretStore,
     SessionRoutes,
     _bytes,
-    _close_to_others,
     refuse_wrong_token,
 )
 from daemon.console.server import ConnectionLimit, rate_limit_key, serve_app
 from daemon.engine.clock import Clock
 from daemon.settings.parse import password_reader
+from daemon.settings.token_file import _close_to_others
 from tests.console.test_brake import (
     test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in,
     test_the_first_slips_are_free_and_then_each_one_waits_longer,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from daemon.console.access import read_token
+from daemon.settings.token_file import read_token
 from tests.soak import SOAK
 from tests.stories.process import Daemon, address_in, ended, ready, running, start, visit
 from tests.stories.stage import PATIENCE

@@ -16,7 +16,7 @@ import pytest
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.console.access import read_token
+from daemon.settings.token_file import read_token
 from rehearsal.people import ALICE, BOB, SOUL
 from rehearsal.tour import stops
 from tests.attention import PATIENCE

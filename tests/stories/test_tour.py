@@ -80,6 +80,7 @@ SHOWN = {
     "stop": "stop when you say so",
     "leave": "look things up",
     "approval": "ask before I do what costs something",
+    "tool": "use tools of other systems",
     "read": "read a long file",
 }
 

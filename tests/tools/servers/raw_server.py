@@ -46,7 +46,8 @@ def notify(method: str, **params: Any) -> None:
 
 def tool(name: str) -> Message:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-    made = {"name": name, "description": f"Does {name}.", "inputSchema": schema}
+    hints = {"readOnlyHint": name in os.environ.get("READS", "").split()}
+    made = {"name": name, "description": f"Does {name}.", "inputSchema": schema, "annotations": hints}
     if "hostile_schema" in sys.argv:
         hostile = {"type": "string", "pattern": "^(a+)+$"}
         made["outputSchema"] = {"type": "object", "properties": {"text": hostile}}
