@@ -20,10 +20,8 @@ from daemon.console.consent_callback import mount_consent_callback
 from daemon.settings.mcp_servers import OAuthSettings, ToolServerSettings
 from daemon.tools.consent import give_consent
 from daemon.tools.consent_answers import ConsentAnswers
-from daemon.tools.consent_flows import ConsentFlows
 from daemon.tools.http_faults import FaultCode, RequestFault
 from daemon.tools.http_transport import http_client_for
-from tests.attention import until
 from tests.clock import FakeClock
 from tests.tools.oauth_servers import LIFE, OAuthPlace, serve_oauth
 from tests.web.loopback import serve_app_on_loopback
@@ -214,28 +212,6 @@ async def test_tokens_that_another_process_writes_are_used_without_a_restart(mac
         await machine.consent()
         said = await http.post(settings.url, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert said.json()["result"]["tools"]
-
-
-async def test_the_page_begins_a_flow_that_runs_on_in_the_background(machine: OwnersMachine) -> None:
-    app = web.Application()
-    mount_consent_callback(app, ConsentAnswers(machine.home, machine.clock.now).deliver)
-    async with (
-        serve_app_on_loopback(app) as page,
-        ConsentFlows(machine.home, f"{page}/oauth/callback", machine.clock.now) as flows,
-    ):
-        abandoned = await flows.begin(machine.settings())
-        url = await flows.begin(machine.settings())
-        assert (flows.is_waiting("shop"), flows.fault_of("shop"), url != abandoned) == (True, "", True)
-        await machine.show(url)
-        await until(lambda: not flows.is_waiting("shop"))
-        assert await machine.stock() == "seven croissants"
-        machine.place.refuses_consent = True
-        await machine.show(await flows.begin(machine.settings()))
-        await until(lambda: not flows.is_waiting("shop"))
-        assert "got no consent" in flows.fault_of("shop")
-        machine.place.named_endpoint = "http://10.0.0.1/authorize"
-        with pytest.raises(RequestFault, match="not allowed"):
-            await flows.begin(machine.settings())
 
 
 async def test_tokens_are_not_sent_when_the_owner_has_changed_the_address(machine: OwnersMachine) -> None:
