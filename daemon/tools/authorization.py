@@ -241,15 +241,18 @@ def _fault_of_flow(settings: ToolServerSettings, context: OAuthContext, error: E
         return not_done(f"{server} names an address for its authorization that is not allowed: {error}.")
     if isinstance(error, OAuthRegistrationError):
         return not_done(
-            f"The authorization server of {server} registers no client by itself: register one there, and "
-            "write its `clientId` and `clientSecret` into `oauth` in mcp.json."
+            f"{server} lets no client register itself: write a key of yours as a header into mcp.json, or "
+            "register a client, and write its `clientId` and `clientSecret` into `oauth`."
         )
     other = foreign_issuer(settings, context.auth_server_url)
     if other and settings.oauth.client_secret:
         return foreign_issuer_fault(server, other)
     if isinstance(error, OAuthTokenError):
         return not_done(f"The authorization server of {server} gave no token: check `oauth` in mcp.json.")
-    return not_done(f"The authorization server of {server} does not answer as OAuth demands: ask its owner.")
+    return not_done(
+        f"The authorization server of {server} does not answer as OAuth demands: ask who runs it, or write a "
+        "key of yours as a header into mcp.json."
+    )
 
 
 def foreign_issuer(settings: ToolServerSettings, named: str | None) -> str:

@@ -18,10 +18,13 @@ from mcp.shared.exceptions import MCPError
 
 from daemon.console.consent_callback import mount_consent_callback
 from daemon.settings.mcp_servers import OAuthSettings, ToolServerSettings
+from daemon.tools.connection import ConnectionMeans
 from daemon.tools.consent import give_consent
 from daemon.tools.consent_answers import ConsentAnswers
 from daemon.tools.http_faults import FaultCode, RequestFault
 from daemon.tools.http_transport import http_client_for
+from daemon.tools.mcp_connection import open_connection
+from daemon.tools.tool_call import ToolRequest, ToolResult
 from tests.clock import FakeClock
 from tests.tools.oauth_servers import LIFE, OAuthPlace, serve_oauth
 from tests.web.loopback import serve_app_on_loopback
@@ -282,6 +285,22 @@ async def test_a_client_of_the_owner_is_not_registered(machine: OwnersMachine) -
     assert not machine.place.registered
 
 
+async def test_a_server_without_oauth_is_told_apart_from_one_that_waits_for_consent(
+    machine: OwnersMachine,
+) -> None:
+    async def nothing(_: web.Request) -> web.Response:
+        return web.Response(status=404)
+
+    for path in [*machine.place.loopback.answers]:
+        if path != "/mcp":
+            machine.place.loopback.answers[path] = nothing
+    with pytest.raises(RequestFault, match="write a key of yours as a header"):
+        await machine.consent()
+    machine.place.loopback.answers["/mcp"] = nothing
+    with pytest.raises(RequestFault, match="asks for no OAuth"):
+        await machine.consent()
+
+
 async def test_a_login_address_in_the_network_is_never_opened(machine: OwnersMachine) -> None:
     machine.place.named_endpoint = "http://169.254.169.254/authorize"
     with pytest.raises(RequestFault, match="not allowed"):
@@ -298,6 +317,19 @@ async def test_a_person_who_says_no_leaves_the_old_tokens_in_force(machine: Owne
         await machine.consent()
     assert machine.stored == before
     assert await machine.stock() == "seven croissants"
+
+
+async def test_a_result_that_holds_a_token_is_masked(machine: OwnersMachine) -> None:
+    await machine.consent()
+    machine.place.echoes = True
+    means = ConnectionMeans(folder=machine.home / "tools")
+    async with open_connection(machine.settings(), means, lambda: None) as connection:
+        for _ in range(2):
+            asked = ToolRequest(server="shop", tool="stock")
+            result = await connection.call(asked, lambda _: None, None)
+            assert isinstance(result, ToolResult)
+            assert machine.stored["tokens"]["access_token"] not in result.text
+            machine.place.valid.clear()  # the next call gets a new token
 
 
 async def test_no_log_shows_tokens_codes_or_states(
