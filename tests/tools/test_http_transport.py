@@ -217,3 +217,15 @@ async def test_a_certificate_of_an_unknown_authority_gets_a_sentence(tmp_path: P
     assert code == FaultCode.NOT_DONE
     assert "The certificate of 127.0.0.1 is signed by itself" in sentence
     assert not place.requests
+
+
+async def test_the_proxy_of_the_environment_reaches_the_owner_s_address(
+    place: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", place.url)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert (await post("http://shop.example/mcp", tmp_path)).text == "here"
+    [headers] = place.headers
+    assert (headers["host"], headers["authorization"]) == ("shop.example", SECRET)
+    code, _ = error_of(await post("http://127.0.0.1:9/mcp", tmp_path))
+    assert (code, len(place.requests)) == (FaultCode.NOT_DONE, 1)
