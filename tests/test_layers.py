@@ -11,7 +11,7 @@ import pytest
 
 from tests.source import ROOT, Function, Module, imported, modules, parse
 
-FLOORS = (
+ROOMS = (
     ("__main__",),
     ("app", "processes"),
     ("inner_life", "open_thought", "playbooks", "reading", "tools"),
@@ -22,7 +22,7 @@ FLOORS = (
     ("engine", "lifetime", "memory", "settings"),
 )
 """Rooms of daemon/ from top to bottom: folders and loose files. Each imports only rooms of lower lines."""
-FLOOR = {room: floor for floor, line in enumerate(FLOORS) for room in line}
+FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
 WIRING = ("__main__", "app")
 """The only rooms that know the settings."""
 APART = {"mind": ("claude", "knowledge", "sandbox")}
@@ -67,7 +67,7 @@ def ours(target: str, house: Container[str]) -> str:
 
 REMEDY = (
     "move the definition to the room of its subject, name what you need by a Protocol of yours, or be handed"
-    " the value by app/; see FLOORS in tests/test_layers.py"
+    " the value by app/; see ROOMS in tests/test_layers.py"
 )
 
 
@@ -209,9 +209,9 @@ def test_a_rule_sees_who_breaks_it(rule: Rule, path: str, text: str, house: Hous
 def test_every_room_has_its_place(house: House) -> None:
     rooms = {module.room for module in house.values()} - {"", "rehearsal"}
     new, gone = sorted(rooms - FLOOR.keys()), sorted(FLOOR.keys() - rooms)
-    assert not new, f"give {new} a line of FLOORS: one above all that it imports"
-    assert not gone, f"take {gone} out of FLOORS: there is no such room"
-    assert len(FLOORS) <= 8, "eight floors are enough: find the line of FLOORS where the room belongs"
+    assert not new, f"give {new} a line of ROOMS: one above all that it imports"
+    assert not gone, f"take {gone} out of ROOMS: there is no such room"
+    assert len(ROOMS) <= 8, "eight floors are enough: find the line of ROOMS where the room belongs"
 
 
 def test_the_map_of_the_rooms_shows_these_floors() -> None:
@@ -220,8 +220,8 @@ def test_the_map_of_the_rooms_shows_these_floors() -> None:
     for floor, names in re.findall(r"^\| (\d) \| (`.*?`) \|", page, re.MULTILINE):
         rooms = [name.strip("` /").removesuffix(".py") for name in names.split(",")]
         shown.setdefault(int(floor), set()).update(rooms)
-    floors = {len(FLOORS) - place: {*line} for place, line in enumerate(FLOORS)}
-    assert shown == floors, "write the rooms of FLOORS into the map of the rooms in docs/ARCHITECTURE.md"
+    floors = {len(ROOMS) - place: {*line} for place, line in enumerate(ROOMS)}
+    assert shown == floors, "write the rooms of ROOMS into the map of the rooms in docs/ARCHITECTURE.md"
 
 
 def arrows(house: House) -> dict[str, set[str]]:

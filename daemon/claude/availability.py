@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from daemon.claude.answer_stream import StreamedAnswer
 from daemon.claude.models import is_listed
 from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, root_of
@@ -35,6 +35,9 @@ from daemon.model import (
     account_advice,
     settings_naming_model,
 )
+
+if TYPE_CHECKING:  # commands without a model start without its SDK
+    from daemon.claude.answer_stream import StreamedAnswer
 
 log = logging.getLogger(__name__)
 

@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
-
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from typing import TYPE_CHECKING, Any
 
 from daemon.engine.event import storable_text
+
+if TYPE_CHECKING:  # commands that only read a journal start without Slack's SDK
+    from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 ID = re.compile(r"[A-Z0-9]{1,50}")
 

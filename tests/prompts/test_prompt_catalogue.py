@@ -33,13 +33,13 @@ READERS = {
 }
 """Functions that take a raw text, to fill or parse it."""
 AS_THEY_STAND = [
-    "ASKS",
     "MADE_TEXTS[-1]",
+    "PROCESS_WORDS_TEXT",
     "SOUL_TEXT",
     "SOUL_TEXT",
     "SYSTEM_TEXT",
-    "TAGS",
-    "WORDS",
+    "TAGS_TEXT",
+    "TICK_TEXT",
     'f"{READING_TEXTS}progress"',
     'f"{READING_TEXTS}system"',
 ]
