@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -16,7 +17,7 @@ from dotenv import dotenv_values
 
 from daemon.claude.models import BY_ID, ModelTable, is_listed
 from daemon.engine.clock import DAY
-from daemon.settings.home import CAPABILITIES
+from daemon.settings.home import CAPABILITIES, project_root
 from daemon.settings.limits import (
     DEFAULT_INNER_LIMITS,
     FREE_PRICE,
@@ -33,6 +34,7 @@ from daemon.settings.limits import (
     ReadingLimits,
     StreamLimits,
 )
+from daemon.settings.mcp_file import MCP_FILE, variable_names
 from daemon.settings.parse import (
     ConfigError,
     UnknownSetting,
@@ -49,6 +51,7 @@ from daemon.settings.parse import (
     read_chat_url,
     read_dollars,
     read_duration,
+    read_file,
     read_folder,
     read_folders,
     read_model_url,
@@ -107,7 +110,7 @@ CAPACITY_HINT = "Write high, medium, low or none."
 PROCESS_HINT = (
     "Write name=program argument {slot}, with ; between entries; a program is a full path, or on PATH."
 )
-LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
+LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m tools=30; usd=none removes a bound."
 
 MODELS = {
     "speak": "claude_model",
@@ -183,6 +186,7 @@ class Settings:
     process_timeout: float = setting(
         PROCESS_TIMEOUT, span_reader(1, 7 * DAY), "Write seconds, or like 30s, 10m or 2h; 600 are usual."
     )
+    mcp_config: Path | None = setting(None, read_file, "Name the file of your MCP servers, or leave it out.")
     host: str = setting("127.0.0.1", read_name, "Write an address of this machine.")
     port: int = setting(8765, read_port, "Write a number from 0 to 65535; 0 picks a free one.")
     console_token: str = setting("", password_reader(20), PASSWORD_HINT, secret=True)
@@ -389,18 +393,22 @@ def conflicts(given: Mapping[str, str]) -> Iterator[str]:
         )
 
 
+OWN_KEYS = frozenset(one.name.upper() for one in fields(Settings) if not one.repr)
+"""Names of the settings that are secret, which no MCP server gets."""
+
+
 def load() -> Settings:
     """Load `.env` in the working folder and the environment, which wins."""
-    return Settings.from_env(_given())
+    return Settings.from_env(variables())
 
 
 def is_set(name: str) -> bool:
-    return bool(_given().get(name, "").strip())
+    return bool(variables().get(name, "").strip())
 
 
 def taken_for_false() -> list[str]:
     """Return a sentence if ISM_ENABLED is invalid and counts as false."""
-    word = _given().get("ISM_ENABLED", "").strip()
+    word = variables().get("ISM_ENABLED", "").strip()
     if word.lower() in ("", "true", "false"):
         return []
     found = f"{len(word)} characters"
@@ -424,10 +432,20 @@ def unreadable_lines() -> list[str]:
 def misspelt() -> list[UnknownSetting]:
     """Return keys of `.env`, and similar ones of the environment, that are no setting."""
     known = {one.name.upper() for one in fields(Settings)}
-    return [*unknown_settings(_written(), os.environ, known)]
+    used = variable_names(_mcp_path())
+    return [one for one in unknown_settings(_written(), os.environ, known) if one.name not in used]
 
 
-def _given() -> Mapping[str, str]:
+def _mcp_path() -> Path:
+    named = variables().get("MCP_CONFIG", "").strip()
+    with suppress(ValueError):  # reported with the settings
+        if named:
+            return read_file(named)
+    return project_root() / MCP_FILE
+
+
+def variables() -> Mapping[str, str]:
+    """Return the variables of `.env` and of the environment, which wins. Raises ConfigError."""
     kept = {name: text for name, text in _written().items() if text is not None}
     return kept | dict(os.environ)
 

@@ -98,7 +98,7 @@ async def _run(here: Ground, name: str, loops: int) -> PlaybookRun:
         heard = OverheardMessage(user="U1", name="Alice", text=text, ts=f"{number}")
         await here.world.journal.append(thread, heard, key=f"heard:{thread}:{number}", author="U1")
     turn = here.recalled(await here.begin(await here.say(thread, ASKED, "100")))
-    return PlaybookPlayer(registry=actions(), loops=loops).run(turn, NAME)
+    return await PlaybookPlayer(registry=actions(), loops=loops).run(turn, NAME)
 
 
 async def _through(run: PlaybookRun) -> None:

@@ -44,7 +44,7 @@ class Talk:
         player = PlaybookPlayer(registry=actions(), loops=rounds)
 
         async def process(turn: Turn) -> WorkingMemory | Transition:
-            run = player.run(turn, NAME)
+            run = await player.run(turn, NAME)
             known = [*run.memory.system, *run.memory.conversation]
             self._seen = Seen(run=run, context="\n\n".join(memory.content for memory in known))
             return await play_to_end(run)

@@ -105,6 +105,13 @@ def _add_soul_commands(add: Add) -> None:
     _add_journal_option(read)
     check = add("check", _check, "whether the soul's prompts and playbooks can be used; exit 1 if not")
     check.add_argument("folder", nargs="?", type=Path, help="where they are, if not the project's own")
+    connect = add("connect", _connect, "consent to an MCP server of mcp.json, in a browser; exit 1 if not")
+    connect.add_argument("server", metavar="SERVER", help="its name in mcp.json")
+    connect.add_argument("--register", action="store_true", help="as a new client, if the old one is refused")
+    tools = add(
+        "tools", _tools, "start the tool servers of mcp.json, and list their tools; exit 1 if one fails"
+    )
+    tools.add_argument("--json", action="store_true", help="the same, for a program")
     add("actions", _actions, "what the soul may choose to do, as Markdown")
     add("kinds", _kinds, "the kinds of entries in the journal, as a Markdown table")
     add("settings", _settings_table, "every setting with its default, as a Markdown table")
@@ -198,10 +205,16 @@ def _mcp(_: argparse.Namespace) -> int:
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMount:
     from daemon.app.discovery import CurrentSoulName
     from daemon.engine.clock import SystemClock
+    from rehearsal.cafe_connection import rehearsed_tools
     from rehearsal.rehearsed import RehearsalServers
 
-    path = settings.rehearsal_path if slack else None
-    return RehearsalServers(clock=SystemClock(), slack=path, claude=claude, name=CurrentSoulName())
+    return RehearsalServers(
+        clock=SystemClock(),
+        slack=settings.rehearsal_path if slack else None,
+        claude=claude,
+        name=CurrentSoulName(),
+        tools=rehearsed_tools() if slack else None,
+    )
 
 
 def _with_tour(settings: Settings) -> tuple[Settings, Path]:
@@ -243,11 +256,38 @@ def _check(asked: argparse.Namespace) -> int:
         from daemon.app.check import check_texts, find_owner_code, has_known_owner
 
     folder = asked.folder or project_root()
-    has_owner, sandbox = True, ""
+    has_owner, sandbox, servers = True, "", None
     with suppress(ConfigError):  # the doctor reports this error
         settings = load()
-        has_owner, sandbox = has_known_owner(settings), settings.rlm_sandbox
-    return check_texts(folder, find_owner_code(folder, owned=has_owner, sandbox=sandbox))
+        has_owner, sandbox, servers = has_known_owner(settings), settings.rlm_sandbox, settings.mcp_config
+    code = find_owner_code(folder, owned=has_owner, sandbox=sandbox, mcp_config=servers)
+    return check_texts(folder, code)
+
+
+def _connect(asked: argparse.Namespace) -> int:
+    settings = _settings()
+    with _loading():
+        from daemon import lifetime
+        from daemon.app.connect_command import connect_server
+        from daemon.engine.clock import SystemClock
+
+    connecting = connect_server(settings, asked.server, SystemClock(), register=asked.register)
+    status = asyncio.run(lifetime.run_until_signal(connecting))
+    return INTERRUPTED if status is None else status
+
+
+def _tools(asked: argparse.Namespace) -> int:
+    from daemon.engine.clock import SystemClock
+    from daemon.settings.home import project_root
+
+    settings = load()
+    with _loading():
+        from daemon import lifetime
+        from daemon.app.tools_command import list_tools
+
+    listing = list_tools(settings, project_root(), SystemClock(), as_json=asked.json)
+    status = asyncio.run(lifetime.run_until_signal(listing))
+    return INTERRUPTED if status is None else status
 
 
 def _actions(_: argparse.Namespace) -> int:

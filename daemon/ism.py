@@ -8,8 +8,9 @@ from __future__ import annotations
 import inspect
 import json
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from difflib import get_close_matches
 from inspect import Parameter
 from typing import Any, Protocol, runtime_checkable
 
@@ -46,7 +47,7 @@ from daemon.prompts.chooser import (
     result_element,
     validation_fault,
 )
-from daemon.prompts.elements import clean_name_text, fill_placeholders
+from daemon.prompts.elements import clean_name_text, escape_tags, fill_placeholders
 from daemon.prompts.prompt_catalogue import placeholder_names
 
 __all__ = [
@@ -96,6 +97,14 @@ REASKS = 3
 
 
 WORDING = ChooserTexts()
+
+
+MOST_SIMILAR = 5
+"""Most similar names that the answer to an unknown one suggests."""
+
+
+MOST_COMPARED, LONGEST_COMPARED = 1_000, 64
+"""Most names that an unknown one is compared with, and most of its characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +303,9 @@ class Action:
     chooser sees lines added to `internal_log`. `terminal` ends the run; `exclusive` runs alone.
 
     A handler with a third argument, or `recurse`, continues the run only by `recurse(…)`.
+
+    `by_others`: strangers wrote name, description and arguments, which are shown as material. Without
+    `listed`, no prompt shows the action, but it can be chosen.
     """
 
     name: str
@@ -303,6 +315,8 @@ class Action:
     args: type[BaseModel] | None = None
     terminal: bool = False
     exclusive: bool = False
+    by_others: bool = False
+    listed: bool = True
 
     def __post_init__(self) -> None:
         if self.name.strip().casefold() in ("", DONE.casefold()):
@@ -442,6 +456,27 @@ def _recursing(
     return [], {}
 
 
+def list_actions(actions: Iterable[Action], wording: ChooserTexts) -> str:
+    """Return a text with each listed action; those by others stand last, as material."""
+    listed = [action for action in actions if action.listed]
+    own = [action_introduction(action, wording) for action in listed if not action.by_others]
+    tools = [tool_introduction(action, wording) for action in listed if action.by_others]
+    if tools:
+        tools.insert(0, wording.tools)
+    return "\n".join([*own, *tools])
+
+
+def tool_introduction(action: Action, wording: ChooserTexts) -> str:
+    """Return an action's name, description and schema, in which nothing can end the elements around them."""
+    schema = action.args.model_json_schema() if action.args else {}
+    return fill_placeholders(
+        wording.tool,
+        name=action.name,
+        description=escape_tags(" ".join(action.description.split())),
+        schema=escape_tags(json.dumps(schema, ensure_ascii=False)),
+    )
+
+
 def action_introduction(action: Action, wording: ChooserTexts) -> str:
     text = fill_placeholders(wording.action, name=action.name, description=action.description)
     if action.exclusive and wording.alone:
@@ -461,9 +496,10 @@ def _arguments(action: Action, given: object, wording: ChooserTexts) -> dict[str
     try:
         return {"args": action.args.model_validate(given)}
     except ValidationError as error:
-        raise ActionRefused(
-            fill_placeholders(wording.bad_arguments, error=fence_result(validation_fault(error, "args")))
-        ) from None
+        fault = fence_result(validation_fault(error, "args"))
+        if action.by_others:  # it quotes names and values of the schema
+            fault = f"<described>{fault}</described>"
+        raise ActionRefused(fill_placeholders(wording.bad_arguments, error=fault)) from None
 
 
 async def run_ism(
@@ -492,8 +528,9 @@ async def run_ism(
         memory=prompt_context,
         actions=_by_name(actions),
         schema=choice_schema(
-            {action.name: action.args for action in actions},
+            {action.name: action.args for action in actions if action.listed},
             described="schema" in placeholder_names(wording.arguments),
+            others=not all(action.listed for action in actions),
         ),
         chooser=_chooser(invoke_llm, check_interrupt),
         rounds=max_loops,
@@ -510,6 +547,13 @@ def _chooser(invoke_llm: Invoke | Chooser, check_interrupt: CheckInterrupt | Non
     if check_interrupt:
         raise TypeError("a Chooser says itself what interrupts the run: check_interrupt would not be asked")
     return invoke_llm
+
+
+def similar_names(name: str, known: Sequence[str]) -> list[str]:
+    """Return the known names that are most like this one; none among too many, as it would take seconds."""
+    if len(known) > MOST_COMPARED:
+        return []
+    return get_close_matches(name[:LONGEST_COMPARED], known, n=MOST_SIMILAR, cutoff=0.5)
 
 
 def _by_name(actions: Sequence[Action]) -> Mapping[str, Action]:
@@ -545,7 +589,7 @@ class _RunLoop:
     stagnation: RepetitionDetector = field(default_factory=RepetitionDetector)
 
     def introduce(self, goal: str, playbook: str) -> None:
-        listed = "\n".join(action_introduction(action, self.wording) for action in self.actions.values())
+        listed = list_actions(self.actions.values(), self.wording)
         self.append_to_prompt(
             fill_placeholders(self.wording.head, goal=goal, playbook=playbook, actions=listed)
         )
@@ -696,12 +740,17 @@ class _RunLoop:
         """Return the action. Raises ActionRefused if it is unknown, or exclusive and not `alone`."""
         action = self.actions.get(name)
         if action is None:
-            raise ActionRefused(
-                fill_placeholders(self.wording.unknown, names=", ".join(sorted(self.actions)))
-            )
+            names = [*self.listed_names(), *similar_names(name, self.unlisted_names())]
+            raise ActionRefused(fill_placeholders(self.wording.unknown, names=", ".join(names)))
         if action.exclusive and not alone:
             raise ActionRefused(self.wording.exclusive)
         return action
+
+    def listed_names(self) -> list[str]:
+        return sorted(one.name for one in self.actions.values() if one.listed)
+
+    def unlisted_names(self) -> list[str]:
+        return [one.name for one in self.actions.values() if not one.listed]
 
     def observe_refusal(self, name: str, reason: str, *, end: StopReason | None = None) -> ActionOutcome:
         note = fill_placeholders(self.wording.not_run, name=clean_name_text(name), reason=reason)

@@ -29,6 +29,20 @@ async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
+async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run work to its end, even if the caller is cancelled meanwhile; then the caller is."""
+    task = asyncio.create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled:
+        raise cancelled
+    return task.result()
+
+
 async def run_until_signal(work: Coroutine[Any, Any, T]) -> T | None:
     """Run work; SIGTERM or SIGINT cancels it, and the result is None."""
     task = asyncio.create_task(work)

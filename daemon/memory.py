@@ -24,7 +24,7 @@ TICK = (
 )
 """Regions with the numbered contexts of an inner-life tick."""
 
-TRAILING = ("person", "playbook", "findings", *TICK, "mood", "time", "instruction")
+TRAILING = ("person", "playbook", "findings", *TICK, "tools", "mood", "time", "instruction")
 """Regions after the conversation, in order; they change between calls."""
 
 BEGINNING = "beginning"

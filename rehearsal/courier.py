@@ -112,6 +112,7 @@ class EventCourier:
         self._holds = DeliveryHolds(faults, clock)
         self._changed = asyncio.Event()
         self._envelopes: dict[str, int] = {}
+        self._answers: dict[str, asyncio.Future[Any]] = {}
 
     def post(self, app: str, event_id: str, payload: object) -> None:
         sql = "insert into delivery (app, event_id, payload) values (?, ?, ?)"
@@ -119,6 +120,13 @@ class EventCourier:
         assert id is not None
         self._holds.take(id, app, _about(payload))
         self.wake()
+
+    def answer_to(self, event_id: str) -> asyncio.Future[Any]:
+        """Return the payload of an event's ack, when it comes; None if the ack has none."""
+        answer = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(lambda _: self._answers.pop(event_id, None))
+        self._answers[event_id] = answer
+        return answer
 
     def wake(self) -> None:
         self._changed.set()
@@ -130,15 +138,20 @@ class EventCourier:
         except ValueError:
             return
         match told:
+            case {"envelope_id": str(envelope), "payload": answer} if envelope in self._envelopes:
+                self._acked(self._envelopes.pop(envelope), answer)
             case {"envelope_id": str(envelope)} if envelope in self._envelopes:
                 self._acked(self._envelopes.pop(envelope))
 
-    def _acked(self, id: int) -> None:
+    def _acked(self, id: int, answer: object = None) -> None:
         if self._is_lost(id):
             return
         with self._db:
-            sql = "update delivery set acked = coalesce(acked, ?) where id = ?"
-            self._db.execute(sql, (self._clock.now(), id))
+            sql = "update delivery set acked = coalesce(acked, ?) where id = ? returning event_id"
+            (event_id,) = self._db.execute(sql, (self._clock.now(), id)).fetchone()
+        waits = self._answers.get(event_id)
+        if waits and not waits.done():
+            waits.set_result(answer)
 
     async def run(self) -> None:
         """Deliver events until cancelled."""
@@ -230,7 +243,7 @@ def _frame(envelope: str, delivery: EventDelivery) -> str:
         {
             "envelope_id": envelope,
             "type": _type(payload),
-            "accepts_response_payload": False,
+            "accepts_response_payload": _takes_answer(payload),
             "retry_attempt": delivery.attempts,
             "retry_reason": "timeout" if delivery.attempts else "",
             "payload": payload,
@@ -240,6 +253,13 @@ def _frame(envelope: str, delivery: EventDelivery) -> str:
 
 def _type(payload: object) -> str:
     match payload:
-        case {"type": "block_actions"}:
+        case {"type": "block_actions" | "view_submission"}:
             return "interactive"
     return "events_api"
+
+
+def _takes_answer(payload: object) -> bool:
+    match payload:
+        case {"type": "view_submission"}:
+            return True
+    return False

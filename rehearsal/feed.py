@@ -2,8 +2,8 @@
 
 Events are JSON objects with `type` and `channel` (an id): `message` and `changed` (`message`, complete),
 `deleted` (`ts`), `ephemeral` (`message`), `status` (`thread_ts`, `user`, `status` or "", `loading_messages`,
-`until`), `session` (`thread_ts`, `user`, `working`), `channel` (new, or changed). `renewed`, without a
-channel, asks for a reload.
+`until`), `session` (`thread_ts`, `user`, `working`), `view` (`view`: a modal that an app shows to this user),
+`channel` (new, or changed). `renewed`, without a channel, asks for a reload.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def press(workspace: RehearsedWorkspace, asked: Asked, origin: str) -> dict[str,
     payload = {
         **_whence(workspace, app, channel, message),
         "user": {"id": user, "username": handle, "name": handle, "team_id": TEAM},
-        "trigger_id": f"{stamp.replace('.', '')}.{secrets.token_hex(16)}",
+        "trigger_id": workspace.views.trigger(stamp, app, user, channel.id),
         "response_url": f"{origin}/rehearsal/response/{event_id}",
         "actions": [_action(*found) | {"action_ts": stamp}],
     }

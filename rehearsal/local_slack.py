@@ -11,13 +11,14 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from rehearsal import gestures
+from rehearsal import gestures, modals
 from rehearsal.api.dispatch import WebApiServer
 from rehearsal.clearing import ClearingRoute
 from rehearsal.control import ControlRoutes
 from rehearsal.courier import EventCourier
 from rehearsal.faults import SLACK_FAULTS
 from rehearsal.feed import PageFeed
+from rehearsal.open_views import OpenViews
 from rehearsal.people import SOUL
 from rehearsal.socket_mode import AppSockets, SocketModeServer
 from rehearsal.statuses import StatusBoard
@@ -46,6 +47,7 @@ class LocalSlack:
             courier=EventCourier(db, clock, links, self.faults),
             feed=PageFeed(),
             statuses=StatusBoard(clock),
+            views=OpenViews(clock),
             faults=self.faults,
             name=soul,
         )
@@ -74,6 +76,7 @@ class LocalSlack:
         ControlRoutes(here).mount(app.router)
         ClearingRoute(here).mount(app.router)
         gestures.mount(here, app.router)
+        modals.mount(here, app.router)
         FileTransfer(here).mount(app.router)
         expose(app, self.faults)
         app.on_response_prepare.append(self._date)

@@ -50,6 +50,9 @@ ALICE = WorkspaceMember(id="U0ALICE0001", name="Alice", token="xoxp-alice", owne
 BOB = WorkspaceMember(id="U0BOB000002", name="Bob", token="xoxp-bob")
 CAROL = WorkspaceMember(id="U0CAROL0003", name="Carol", token="xoxp-carol")
 PEOPLE = (ALICE, BOB, CAROL)
+BARISTAS = "S0BARISTAS1"
+USER_GROUPS = {BARISTAS: (BOB.id, CAROL.id)}
+"""Members of user groups by id."""
 
 SOUL = InstalledApp(
     id="A0CLAUDIUS1",
@@ -65,6 +68,7 @@ SOUL = InstalledApp(
         "files:write",
         "reactions:read",
         "reactions:write",
+        "usergroups:read",
         *HISTORY,
         *READ,
         *WRITE,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from daemon.app.tool_services import RehearsedTools
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
@@ -20,7 +21,7 @@ from rehearsal.tour import GuidedTour
 class RehearsalServers:
     """Rehearsed Slack (stored at path `slack`, unless None) and Claude.
 
-    `name` returns the soul's current name.
+    `name` returns the soul's current name. `tools` are servers of tools in this process.
     """
 
     clock: RehearsalClock
@@ -29,6 +30,7 @@ class RehearsalServers:
     name: Callable[[], str] = lambda: SOUL.name
     bot_token: str = SOUL.bot_token
     app_token: str = SOUL.app_token
+    tools: RehearsedTools | None = None
 
     @asynccontextmanager
     async def mounted(self, app: web.Application) -> AsyncIterator[None]:

@@ -11,6 +11,7 @@ from typing import Any
 from rehearsal.courier import EventCourier
 from rehearsal.feed import PageFeed
 from rehearsal.messages import STREAM_LASTS, StoredMessage
+from rehearsal.open_views import OpenViews
 from rehearsal.socket_mode import AppSockets
 from rehearsal.statuses import StatusBoard
 from rehearsal.switchboard import FaultSwitchboard
@@ -33,6 +34,7 @@ class RehearsedWorkspace:
     courier: EventCourier
     feed: PageFeed
     statuses: StatusBoard
+    views: OpenViews
     faults: FaultSwitchboard
     name: Callable[[], str]
     told_name: list[str] = field(default_factory=list)

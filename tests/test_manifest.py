@@ -33,8 +33,10 @@ SCOPES: dict[str, set[str]] = {
     "conversations_open": {"im:write"},
     "conversations_replies": HISTORY,
     "files_info": {"files:read"},
+    "usergroups_users_list": {"usergroups:read"},
     "users_conversations": READ,
     "users_info": {"users:read"},
+    "views_open": set(),
 }
 """Bot scopes by method, from docs.slack.dev/reference/methods."""
 SUBSCRIPTIONS: dict[str, dict[str, str]] = {

@@ -36,6 +36,7 @@ from daemon.tools.served_tools import ServedCallRefused
 from tests.source import ROOT
 
 ERRORS = """
+AddressRefused RequestFault ResponseCutOff
 Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
 EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed
 Misshapen NoAnswer Overdue Refused SandboxError SoulError SpeechFailed SpeechRefused StateExpired Stopped
@@ -55,6 +56,7 @@ ACTIONS = {
     "Remember": "Remember",
     "Schedule": "Schedule",
     "Escalate": None,
+    "FindTool": "FindTool",
 }
 """Built-in actions with schema titles of their arguments."""
 FORMS = {
@@ -111,7 +113,7 @@ def test_an_error_goes_by_its_recorded_name_and_a_foreign_one_by_that_of_its_cla
 
 def test_the_actions_and_the_titles_of_their_schemas_are_called_as_ever() -> None:
     named = all_actions().named
-    assert [one.name for one in BUILT_IN] == list(ACTIONS), KEEP
+    assert [*(one.name for one in BUILT_IN), "FindTool"] == list(ACTIONS), KEEP
     assert {name: one.schema.get("title") for name, one in named.items()} == ACTIONS, KEEP
     assert ReadDeeplyArguments.model_json_schema()["description"] == "What is to be read, and what for."
     described = {name for name, one in named.items() if "description" in one.schema}
@@ -142,8 +144,8 @@ def test_the_rules_of_verify_are_called_as_ever() -> None:
         (ReminderFired, "user name text ts bot files note chosen owner"),
         (
             ChooserTexts,
-            "head action alone arguments log nothing_yet question chose results quiet raised timed_out"
-            " wordless not_run unknown bad_arguments exclusive too_many twice stale stopped undone"
+            "head action alone arguments tools tool log nothing_yet question chose results quiet raised"
+            " timed_out wordless not_run unknown bad_arguments exclusive too_many twice stale stopped undone"
             " nudge unread",
         ),
     ],

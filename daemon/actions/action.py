@@ -1,30 +1,35 @@
-"""Definitions of actions, shared by runs, help and docs, and their binding to a turn.
-
-Before an approval, an owner reads the arguments in a code block. No value can end the block, imitate the name
-of an argument or hide.
-"""
+"""Definitions of actions, shared by runs, help and docs, and their binding to a turn."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from daemon.actions.approvals import (
+    APPROVE,
+    DECLINE,
+    ApprovalContext,
+    arguments_for_approval,
+    ask_for_approval,
+    hear_what_came,
+)
 from daemon.engine.event import digest, fingerprint
 from daemon.engine.exceptions import EngineError
 from daemon.errors import describe_error
 from daemon.ism import Action, ActionRefused, FinalMemory, FinishRun, RunContinuation, parse_process_return
-from daemon.memory import Memory, WorkingMemory
+from daemon.memory import WorkingMemory
 from daemon.model import Role
-from daemon.prompts.chooser import ISMResult
+from daemon.prompts.chooser import ISMResult, fence_result, validation_fault
 from daemon.prompts.elements import escape_tags, parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.model_calls import MemoryAndCall, Schema
-from daemon.turn.questions import Question, ask, two_buttons
+from daemon.turn.questions import Question, two_buttons
 from daemon.turn.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -44,26 +49,7 @@ True}]`, as in the seed's first example.
 """
 
 
-class ActionContext(Protocol):
-    @property
-    def turn(self) -> Turn: ...
-
-    @property
-    def memory(self) -> WorkingMemory:
-        """Conversation, with messages that came since the turn began."""
-
-    async def is_interrupted(self) -> bool:
-        """True if somebody stopped the run; other messages are added to the memory."""
-
-    def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
-        """Add messages to the conversation; with `news`, the chooser's next prompt shows them."""
-
-    def prompt(self, name: str, **words: str) -> str:
-        """Return an owner's text, filled; `name` is the soul's."""
-
-    def label(self, meaning: str) -> str:
-        """Return the label in prompts/labels.md for a meaning, or else the meaning."""
-
+class ActionContext(ApprovalContext, Protocol):
     def show_status(self, meaning: str) -> None: ...
 
     def report_finding(self, action: str, outcome: Outcome) -> None:
@@ -173,7 +159,9 @@ class ActionDefinition:
     `description` is for the model. `repeatable`: may run again after a crash. `approval`: an owner must
     agree. `terminal`: ends the run. `exclusive`: chosen alone. `effect`: one recorded step that returns text
     or None. `in_the_open`: available in open thought, too. `playbooks`: those that offer it without naming
-    it. `inner`: for the inner life only.
+    it. `inner`: for the inner life only. `by_others`: strangers wrote name, description and arguments.
+    Without `listed`, no prompt shows it: it is found by a search. `stands_for` makes the whole action when it
+    is used.
     """
 
     name: str
@@ -188,6 +176,9 @@ class ActionDefinition:
     in_the_open: bool = True
     playbooks: tuple[str, ...] = ()
     inner: bool = False
+    by_others: bool = False
+    listed: bool = True
+    stands_for: Callable[[], ActionDefinition] | None = None
 
     version: str = field(init=False, default="")
     """Digest of text, arguments and code; empty if no approval is needed."""
@@ -222,6 +213,7 @@ class BaseActionContext:
     def __init__(self, turn: Turn, memory: WorkingMemory, shown: list[str] | None = None) -> None:
         self.turn = turn
         self.memory = memory
+        self.agreed = set[str]()
         self._shown = [] if shown is None else shown
         self._labels = parse_labels(turn.text(LABELS_TEXT))
 
@@ -240,101 +232,22 @@ class BaseActionContext:
         return True
 
 
-FENCE = "```"
-
-
-TICK = "\u02cb"
-"""Replaces backticks, which would end the code block."""
-
-
-BEGINNING, END = 400, 200
-
-
-def arguments_for_approval(run: ActionContext, given: Mapping[str, Any]) -> str:
-    """Return a code block with the arguments, and a note if a value is shortened; empty without arguments."""
-    if not given:
-        return ""
-    shown = "\n".join(_named(run, given))
-    block = f"{FENCE}\n{shown}\n{FENCE}"
-    if _is_long(given):
-        block += "\n" + run.prompt("prompts/sentences/left_out")
-    return block
-
-
-def _named(run: ActionContext, given: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in given.items():
-        yield from _lines(run, _safe(name.replace("_", " ")) + ":", value)
-
-
-def _lines(run: ActionContext, name: str, value: Any) -> Iterator[str]:
-    has_lines = isinstance(value, str) and len(value.splitlines()) > 1
-    if has_lines or isinstance(value, Mapping | list):
-        yield name
-        for line in _inside(run, value):
-            yield f"  {line}"
-    else:
-        yield f"{name} {_shortened_text(run, _word(run, value))}"
-
-
-def _inside(run: ActionContext, value: Any) -> Iterator[str]:
-    match value:
-        case Mapping():
-            yield from _named(run, value)
-        case list():
-            for one in value:
-                yield from _lines(run, "-", one)
-        case _:
-            for line in _shortened_text(run, value).splitlines():
-                yield f"| {line}"
-
-
-def _word(run: ActionContext, value: Any) -> str:
-    match value:
-        case True:
-            return run.label("yes")
-        case False:
-            return run.label("no")
-        case None:
-            return run.label("none")
-    return str(value) or '""'
-
-
-def _shortened_text(run: ActionContext, text: str) -> str:
-    left_out = len(text) - BEGINNING - END
-    if left_out > 0:
-        text = f"{text[:BEGINNING]} [… {left_out:,} {run.label('characters')} …] {text[-END:]}"
-    return "\n".join(_safe(line) for line in text.splitlines())
-
-
-def _safe(line: str) -> str:
-    seen = ""
-    for character in line.replace("`", TICK):
-        if character.isprintable():
-            seen += character
-        else:
-            seen += f"\\u{ord(character):04x}"
-    return seen
-
-
-def _is_long(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        value = [*value.values()]
-    if isinstance(value, list):
-        return any(_is_long(one) for one in value)
-    return isinstance(value, str) and len(value) > BEGINNING + END
+LONGEST_FAULT, LONGEST_SHOWN_SCHEMA = 600, 3_000
+"""Most characters of the faults of arguments, and of the schema that they do not fit."""
 
 
 def bind_action(run: ActionContext, definition: ActionDefinition) -> Action:
     """Bind an action to a context, so that a run can choose it."""
-    agreed: set[str] = set()
 
     async def handle(_context: object, log: list[str], args: BaseModel | None = None) -> Outcome:
+        if definition.stands_for:
+            return await _found_action(run, definition.stands_for(), log, args)
         run.show_status(definition.name)
         given = dict[str, Any]()
         if args:
             given = args.model_dump(mode="json")
         if definition.approval:
-            await _agree(run, definition, given, agreed)
+            await _agree(run, definition, given)
         if definition.effect:
             outcome: Outcome = await _recorded(run, definition, given, args)
         else:
@@ -349,7 +262,31 @@ def bind_action(run: ActionContext, definition: ActionDefinition) -> Action:
         args=definition.args,
         terminal=definition.terminal,
         exclusive=definition.exclusive,
+        by_others=definition.by_others,
+        listed=definition.listed,
     )
+
+
+async def _found_action(
+    run: ActionContext, definition: ActionDefinition, log: list[str], args: BaseModel | None
+) -> Outcome:
+    """Perform an action whose arguments are not checked yet. Raises ActionRefused with its schema."""
+    checked: BaseModel | None = None
+    if definition.args:
+        checked = checked_arguments(definition.args, args.model_dump() if args else {}, run.label)
+    outcome: Outcome = await bind_action(run, definition).handler("", log, args=checked)
+    return outcome
+
+
+def checked_arguments(form: type[BaseModel], given: object, label: Callable[[str], str]) -> BaseModel:
+    """Return the arguments of a tool by others. Raises ActionRefused with the faults and the schema."""
+    try:
+        return form.model_validate(given)
+    except ValidationError as error:
+        fault = fence_result(validation_fault(error, "args"), LONGEST_FAULT)
+        schema = fence_result(json.dumps(form.model_json_schema(), ensure_ascii=False), LONGEST_SHOWN_SCHEMA)
+        told = f"<described>{fault}\n{schema}</described>"
+        raise ActionRefused(f"{label('wrong arguments')}: {told}") from None
 
 
 def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
@@ -402,13 +339,11 @@ def _text(definition: ActionDefinition, outcome: Outcome) -> str:
     raise TypeError(f"{definition.name} returned a {kind}, and only a text is kept: it has to return a str")
 
 
-async def _agree(
-    run: ActionContext, definition: ActionDefinition, given: dict[str, Any], agreed: set[str]
-) -> None:
+async def _agree(run: ActionContext, definition: ActionDefinition, given: dict[str, Any]) -> None:
     owners = run.turn.deciders
-    choice = fingerprint(given)
-    if choice in agreed:
-        agreed.discard(choice)
+    choice = fingerprint(definition.name, given)
+    if choice in run.agreed:
+        run.agreed.discard(choice)
         return
     if not owners:
         raise ActionRefused(run.label("nobody can agree"))
@@ -417,16 +352,10 @@ async def _agree(
         text=run.prompt("prompts/sentences/approve", action=definition.name, args=args, owner=owner),
         to=owners,
         owners=owners,
-        choices=two_buttons(run.turn.text(LABELS_TEXT), "approve", "decline"),
+        choices=two_buttons(run.turn.text(LABELS_TEXT), APPROVE, DECLINE),
         about={"action": definition.name, "version": definition.version, "args": given},
     )
-    answered = await ask(run.turn, "approval", question)
-    run.add_memories(answered.memories)
-    if answered.value != "approve":
+    answered = await ask_for_approval(run, question)
+    if answered.value != APPROVE:
         raise ActionRefused(run.label("declined"))
-    before = run.memory
-    if await run.is_interrupted():
-        raise ActionRefused(run.label("stopped"))
-    if answered.more or run.memory is not before:
-        agreed.add(choice)
-        raise ActionRefused(run.label("hear first"))
+    await hear_what_came(run, answered, choice)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -12,8 +13,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from daemon.actions.action import ActionDefinition
+from daemon.actions.tool_offer import ToolOffer, ToolSource, matching_tools
 from daemon.answers.choice import DONE
 from daemon.prompts.prompt_catalogue import Playbook
+from daemon.turn.turn import Turn
 
 ALIASES: Mapping[str, Sequence[str]] = {
     "shell": ("process.start",),
@@ -41,6 +44,10 @@ DEEPEST = 4
 
 
 LONGEST_NAME = 60
+
+
+TAG_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+"""Name of a tool that can be the name of a tag."""
 
 
 Model = type[BaseModel] | None
@@ -203,10 +210,11 @@ offered them. What has a question mark may be left out.
 
 
 class ActionRegistry:
-    """Actions and commands, in the order in which they were given."""
+    """Actions and commands, in the order in which they were given, and the tools of MCP servers."""
 
-    def __init__(self, definitions: Sequence[ActionDefinition]) -> None:
+    def __init__(self, definitions: Sequence[ActionDefinition], tools: ToolSource | None = None) -> None:
         """Raises ValueError for names that differ only in case, and for a name that means DONE."""
+        self.tools = tools
         names = Counter(one.name.casefold() for one in definitions)
         names[DONE.casefold()] += 1
         taken = [one.name for one in definitions if names[one.name.casefold()] > 1]
@@ -231,9 +239,25 @@ class ActionRegistry:
         names += [one.name for one in self.named.values() if playbook.name in one.playbooks]
         return [self.named[name] for name in dict.fromkeys(names) if name in self.named]
 
-    def callable_in_open_thought(self, playbook: Playbook) -> Sequence[ActionDefinition]:
+    async def offered_in(
+        self, turn: Turn, playbook: Playbook, *, as_tags: bool = False
+    ) -> Sequence[ActionDefinition]:
+        """Return the playbook's actions, then the tools that it names and that this turn may use.
+
+        `as_tags`: only tools whose names can be those of tags.
+        """
+        fixed = self.offered_by(playbook)
+        if self.tools is None or not playbook.tools:
+            return fixed
+        tools = matching_tools(await self.tools.tools_of(turn), playbook.tools)
+        if as_tags:
+            tools = [one for one in tools if TAG_NAME.fullmatch(one.name)]
+        return [*fixed, *ToolOffer(turn, tools).definitions()]
+
+    async def callable_in_open_thought(self, turn: Turn, playbook: Playbook) -> Sequence[ActionDefinition]:
         """Return those of the playbook's actions that open thought can use."""
-        return [one for one in self.offered_by(playbook) if one.in_the_open and not one.terminal]
+        offered = await self.offered_in(turn, playbook, as_tags=True)
+        return [one for one in offered if one.in_the_open and not one.terminal]
 
     def as_markdown(self) -> str:
         """Return a Markdown page with the actions, sorted by name, then the commands."""

@@ -231,11 +231,13 @@ Schema = dict[str, Any]
 class _SchemaNotClosable(Exception): ...
 
 
-def choice_schema(args: Mapping[str, type[BaseModel] | None], *, described: bool = True) -> Schema:
+def choice_schema(
+    args: Mapping[str, type[BaseModel] | None], *, described: bool = True, others: bool = False
+) -> Schema:
     """Return the schema of a choice among these actions and DONE, sorted.
 
     `args`: argument models by action. Arguments beyond the limits become JSON text. Descriptions name the
-    constraints, and the rest only if `described`.
+    constraints, and the rest only if `described`. `others`: there are more actions, with any name.
     """
     plain = [DONE]
     typed: list[Schema] = []
@@ -247,6 +249,8 @@ def choice_schema(args: Mapping[str, type[BaseModel] | None], *, described: bool
         if not _fits([*typed, said]):
             said = _typed(name, AS_TEXT)
         typed.append(said)
+    if others:
+        typed.append(_object({"name": {"type": "string"}, "args": AS_TEXT}))
     action: Schema = {"enum": sorted(plain)}
     if typed:
         action = {"anyOf": [action, *typed]}

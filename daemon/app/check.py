@@ -27,6 +27,7 @@ from daemon.app.discovery import (
     find_owner_actions,
     prompt_catalogue,
 )
+from daemon.app.tool_configuration import read_tool_servers
 from daemon.errors import escaped_line
 from daemon.kinds import MessageCommand
 from daemon.mind.steps import STEP_TEXTS
@@ -43,6 +44,8 @@ from daemon.prompts.prompt_catalogue import (
 )
 from daemon.sandbox.session import Kind, load_sandbox_class
 from daemon.settings.home import read_text_file
+from daemon.settings.mcp_file import MCP_FILE
+from daemon.settings.mcp_servers import ToolServersFile
 from daemon.settings.parse import ConfigError
 from daemon.turn.input_policy import DELIBERATION_PROCESS, EXPERT_PROCESS, INITIAL_PROCESS
 
@@ -66,7 +69,7 @@ def playbook_faults(
     """
     actions = registry.named
     for name in playbook.actions:
-        if name not in actions:
+        if name not in actions and name not in playbook.tools:
             yield f"there is no action {_short(name)}; {suggest_or_list(name, actions)}"
     for name in dict.fromkeys((*playbook.transitions, playbook.then)):
         if name not in known:
@@ -319,6 +322,7 @@ class OwnerCode:
     """The owner's code: processes and actions.
 
     `broken`: faults by process file. `owned`: the soul has an owner. `sandbox`: the setting RLM_SANDBOX.
+    `servers`: the tool servers of mcp.json.
     """
 
     registry: ActionRegistry
@@ -327,13 +331,21 @@ class OwnerCode:
     own: OwnerActions = field(default_factory=OwnerActions)
     owned: bool = True
     sandbox: str = ""
+    servers: ToolServersFile = field(default_factory=ToolServersFile)
 
 
-def find_owner_code(folder: Path, *, owned: bool, sandbox: str = "") -> OwnerCode:
+def find_owner_code(
+    folder: Path, *, owned: bool, sandbox: str = "", mcp_config: Path | None = None
+) -> OwnerCode:
     own = find_owner_actions(folder)
-    registry = all_actions(own.actions)
     return OwnerCode(
-        registry=registry, processes=PROCESSES, broken=PROCESS_FAULTS, own=own, owned=owned, sandbox=sandbox
+        registry=all_actions(own.actions),
+        processes=PROCESSES,
+        broken=PROCESS_FAULTS,
+        own=own,
+        owned=owned,
+        sandbox=sandbox,
+        servers=read_tool_servers(folder, mcp_config),
     )
 
 
@@ -389,6 +401,17 @@ def find_text_findings(folder: Path, code: OwnerCode) -> Iterator[Finding]:
     if not code.owned:
         yield from approvals_without_owner(usable, code.registry)
     yield from _sandbox_findings(code.sandbox)
+    yield from tool_server_findings(code.servers)
+
+
+def tool_server_findings(file: ToolServersFile) -> Iterator[Finding]:
+    """Yield a finding for each fault and each remark of mcp.json, and one on the servers that can be used."""
+    for fault in file.faults:
+        yield ill_finding(MCP_FILE, fault)
+    for remark in file.remarks:
+        yield doubtful_finding(MCP_FILE, remark)
+    if file.servers:
+        yield well_finding(MCP_FILE, f"servers that can be started: {', '.join(file.servers)}")
 
 
 def _sandbox_findings(name: str) -> Iterator[Finding]:
@@ -440,7 +463,7 @@ def _playbook_findings(playbook: Playbook, code: OwnerCode, known: Collection[st
         yield ill_finding(name, said)
     if not wrong:
         ways = [action.name for action in code.registry.offered_by(playbook)]
-        ways += [f"→ {to}" for to in playbook.transitions]
+        ways += [*playbook.tools, *(f"→ {to}" for to in playbook.transitions)]
         yield well_finding(name, ", ".join(ways))
 
 

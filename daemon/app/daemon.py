@@ -31,6 +31,8 @@ from daemon.app.discovery import (
     with_samples,
 )
 from daemon.app.soul_clients import OwnerStatus, mount_soul_server
+from daemon.app.tool_services import ToolServices, make_tool_services
+from daemon.app.tool_status import state_line
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
@@ -58,10 +60,12 @@ from daemon.console.access import (
     mount_sessions,
     read_or_make_token,
 )
+from daemon.console.consent_callback import mount_consent_callback
 from daemon.console.live_calls import LiveCalls
 from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
 from daemon.console.routes import ConsoleSetup, ModelHealth, backend_as_json, mount_console, mount_overview
 from daemon.console.server import BODY, bind, connection_limit, serve_app, url_of_socket
+from daemon.console.tools_page import mount_tools
 from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
@@ -76,8 +80,8 @@ from daemon.knowledge.library import FolderLibrary
 from daemon.lifetime import in_background, run_until_failure
 from daemon.mind.steps import STEP_TEXTS
 from daemon.ports import Open
-from daemon.prompts.elements import soul_name_in
-from daemon.prompts.prompt_catalogue import SOUL_TEXT, Playbook
+from daemon.prompts.elements import parse_labels, soul_name_in
+from daemon.prompts.prompt_catalogue import LABELS_TEXT, SOUL_TEXT, Playbook
 from daemon.settings.home import project_root, restrict_permissions, version, write_private
 from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import read_token
@@ -85,7 +89,12 @@ from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from daemon.tools.changed_tools import ToolListWatch
+from daemon.tools.consent_answers import ConsentAnswers
+from daemon.tools.owner_tools_page import OwnerToolsPage
 from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
+from daemon.tools.tool_call import ToolServers
+from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -248,6 +257,7 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
     )
     mount_console(app, console)
     mount_overview(app, view.overview)
+    mount_tools(app, view.tools)
     view.metrics().mount(app)
     return view
 
@@ -275,6 +285,17 @@ class StatusView:
         directory = SlackLinks(name_of=self._called, people_in=slack.people_in, link=link)
         answering = PageAnswers(journal, settings.owner_user_ids, slack.press)
         self.overview = PageOverview(journal, slack.places, purse, answering, directory)
+        self.tools = OwnerToolsPage(
+            catalogue=services.tools.catalogue,
+            servers=services.tools.connected,
+            consents=services.tools.consents,
+            faults=lambda: services.tools.configuration.faults,
+            places=slack.places,
+            team=lambda: slack.team,
+            name_of=self._called,
+            label=self._label,
+            viewer=answering.viewer,
+        )
 
     def metrics(self) -> Metrics:
         hearing = self._slack.hearing
@@ -316,10 +337,14 @@ class StatusView:
             "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
             "inner": self.inside.has_content,
             "questions": self.overview.open_question_count,
+            "tools": self.tools.state_as_json(),
         }
 
     def _name(self) -> str:
         return soul_name_in(self._services.texts.newest_text(SOUL_TEXT))
+
+    def _label(self, meaning: str) -> str:
+        return parse_labels(self._services.texts.newest_text(LABELS_TEXT)).get(meaning, meaning)
 
     async def _called(self, id: str) -> str:
         if self._slack.is_me(id):
@@ -340,6 +365,7 @@ class StatusView:
             "wrong": self._faults(),
             "reports": [self._models.report_as_json(one) for one in reports],
             **self._hearing_state(),
+            **self._tool_state(),
             "writable": journal.is_writable,
             "damage": journal.damage,
             "seq": _last_seq(journal),
@@ -367,6 +393,13 @@ class StatusView:
             **self._backfill_state(),
         }
 
+    def _tool_state(self) -> Mapping[str, Any]:
+        """Return a line for each tool server; empty without any."""
+        servers = self._services.tools
+        names = servers.configuration.current.servers
+        lines = [f"{name}: {state_line(servers.connected.state_of(name))}" for name in names]
+        return {"tools": lines} if lines else {}
+
     def _part_of_hearing(self, name: str) -> float | None:
         part: float | None = self._hearing_state()[name]
         return part
@@ -386,6 +419,7 @@ class StatusView:
         if self._services.library:
             found += self._services.library.find_faults()
         found += self._own_files.changed
+        found += self._services.tools.configuration.faults
         more = len(found) - MOST_NAMED_FAULTS
         if more > 0:
             found[MOST_NAMED_FAULTS:] = [
@@ -488,11 +522,12 @@ async def start_daemon(
     processes: Mapping[str, Process] | None = None,
     writer: type[JournalWriter] = JournalWriter,
     sandbox: Open | None = None,
+    servers: ToolServers | None = None,
 ) -> AsyncIterator[RunningDaemon]:
     """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
     `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
-    rehearsed services. `processes`: used instead of the configured ones.
+    rehearsed services. `processes` and `servers` (of tools): used instead of the configured ones.
     """
     folder = folder or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
@@ -505,14 +540,26 @@ async def start_daemon(
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        services = await _make_services(stack, settings, clock, journal, texts, slack, here)
-        view, clients = mount_status(app, services, files), mount_soul_server(settings, app, folder)
+        clients = mount_soul_server(settings, app, folder)
+        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
+        tools = make_tool_services(
+            secret,
+            clock,
+            journal,
+            folder,
+            settings.console_url.rstrip("/") or here,
+            slack,
+            servers,
+            rehearsal.tools if rehearsal else None,
+        )
+        services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
+        view = mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
+        await enter(tools.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
-        worker = await _run_worker(stack, secret, world, grace, slack, clear)
+        worker = await _run_worker(stack, secret, world, grace, slack, clear, tools.catalogue)
         stack.push_async_callback(slack.stop)
         await slack.connect()
         await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
@@ -546,6 +593,7 @@ async def _make_services(
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
+    tools: ToolServices,
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
@@ -575,6 +623,7 @@ async def _make_services(
         thinking=LiveCalls(),
         library=library,
         served=ServedSpeaker(ServedTimes(journal, clock.now)),
+        tools=tools,
     )
     await _begin_look_up(stack, services)
     return services
@@ -613,6 +662,7 @@ async def _run_worker(
     grace: float,
     slack: SlackSurface,
     clear: Sequence[Clear],
+    tools: ToolCatalogue,
 ) -> Worker:
     enter = stack.enter_async_context
     await enter(log_ended_turns(world.journal))
@@ -623,6 +673,7 @@ async def _run_worker(
     worker = await enter(Worker(world.journal, world.clock, SoulProgram(world), grace=grace))
     await enter(in_background(watch_models(world)))
     await enter(in_background(watch_long_waits(world)))
+    await enter(in_background(ToolListWatch(world, tools, worker.wake).run()))
     if settings.inner:
         await enter(make_supervisor(settings, world.journal, world.clock, worker.wake))
     await enter(ForgettingService(world.journal, world.clock, worker.wake, world.to_forget, clear))
@@ -669,6 +720,7 @@ async def _bind_application(
     )
     if credentials:
         mount_sessions(app, credentials)
+        mount_consent_callback(app, ConsentAnswers(settings.soul_home, clock.now).deliver)
     if rehearsal:
         try:
             await stack.enter_async_context(rehearsal.mounted(app))

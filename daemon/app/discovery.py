@@ -5,6 +5,7 @@ An owner's file runs with the daemon's rights. Names with a leading `_` are help
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 import pkgutil
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 from daemon.actions.action import ActionDefinition
 from daemon.actions.function import VARIADIC, ActionDependencies, ActionFunction, Expert, SourceProvider
 from daemon.actions.registry import ActionRegistry
+from daemon.actions.tool_offer import FIND_TOOL_SUMMARY, ToolSource, find_tool
 from daemon.answers.choice import DONE
 from daemon.errors import escaped_line
 from daemon.inner_life.commands.cycle_commands import help_command
@@ -55,6 +57,8 @@ from daemon.prompts.prompt_catalogue import (
 from daemon.reading.read_deeply import read_deeply
 from daemon.settings.home import LOAD_ERRORS, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import DEFAULT_INNER_LIMITS, AllowedProgram, InnerLimits
+from daemon.tools.connection import Connect
+from daemon.tools.tool_catalogue import ToolCatalogue
 
 P = TypeVar("P")
 
@@ -180,6 +184,7 @@ class ProcessDependencies:
     life: InnerLifeSetup | None = None
     notes: PersonNotes | None = None
     local: bool | None = None
+    tools: ToolCatalogue | None = None
 
 
 def bind_process(process: P, given: ProcessDependencies) -> P:
@@ -308,11 +313,14 @@ BUILT_IN = (
 
 
 def make_registry(
-    means: ActionDependencies, own: Sequence[ActionFunction] = (), inner: Sequence[ActionDefinition] = ()
+    means: ActionDependencies,
+    own: Sequence[ActionFunction] = (),
+    inner: Sequence[ActionDefinition] = (),
+    tools: ToolSource | None = None,
 ) -> ActionRegistry:
-    """Return the available actions, the owner's `own`, and `inner` commands."""
+    """Return the available actions, the owner's `own`, `inner` commands, and `tools` of MCP servers."""
     found = [one.definition(means) for one in (*BUILT_IN, *own) if one.works_with(means)]
-    return ActionRegistry([*found, help_command(inner), *inner])
+    return ActionRegistry([*found, help_command(inner), *inner], tools)
 
 
 class PlaceholderDependency:
@@ -328,7 +336,8 @@ def all_actions(own: Sequence[ActionFunction] = ()) -> ActionRegistry:
     means = ActionDependencies(
         memories=nothing, library=nothing, shelf=nothing, expert=Expert(True), soul_home=nothing
     )
-    return make_registry(means, own, all_commands(nothing))
+    known = make_registry(means, own, all_commands(nothing))
+    return ActionRegistry([find_tool((), FIND_TOOL_SUMMARY), *known.named.values(), *known.commands])
 
 
 ACTIONS = "actions/"
@@ -408,3 +417,10 @@ def with_samples(own: OwnerActions, folder: Path) -> OwnerActions:
 def _in(file: Path) -> Sequence[ActionFunction]:
     names = runpy.run_path(str(file), run_name=f"{ACTIONS}{file.stem}")
     return [one for one in names.values() if isinstance(one, ActionFunction)]
+
+
+async def load_connections() -> Connect:
+    """Return the function that opens connections to tool servers; the import of the SDK takes seconds."""
+    module = await asyncio.to_thread(import_module, "daemon.tools.mcp_connection")
+    connect: Connect = module.open_connection
+    return connect

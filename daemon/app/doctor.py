@@ -37,6 +37,7 @@ from daemon.app.check import (
 from daemon.app.daemon import budget_warning_line
 from daemon.app.discovery import soul_name
 from daemon.app.journal_commands import verify_journal
+from daemon.app.tool_probe import probe_servers
 from daemon.app.wiring import make_claude, make_slack_access, models_by_role
 from daemon.claude.backend import UNKNOWN_VERSION, ModelBackend, ServerDescription, sample_names
 from daemon.claude.capability_probes import TEXTS, ask_probe
@@ -48,10 +49,11 @@ from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
 from daemon.engine.journal.journal_file import RESTORE, lock_holder
 from daemon.engine.journal.reader import open_reader
-from daemon.inner_life.programs.supervisor import find_bwrap, program_path
+from daemon.inner_life.programs.supervisor import program_path
 from daemon.kinds import SOUL_KINDS
 from daemon.memory import Memory, working_memory
 from daemon.model import ACCOUNT, AccountFault, ModelReply, Role, account_advice, settings_naming_model
+from daemon.sandbox.bubblewrap import find_bwrap
 from daemon.sandbox.environment import SandboxError
 from daemon.sandbox.session import Kind, SandboxFactory, describe_confinement
 from daemon.settings.home import (
@@ -62,6 +64,7 @@ from daemon.settings.home import (
     read_text_file,
 )
 from daemon.settings.limits import AllowedProgram
+from daemon.settings.mcp_servers import ToolServersFile
 from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import read_token
 from daemon.slack.block_text import count_at, parse_json
@@ -303,6 +306,15 @@ async def examine_programs(recipes: Mapping[str, AllowedProgram], seconds: float
     return well_finding("processes", f"it may run {', '.join(recipes)} for {seconds:g} s each; {kept}")
 
 
+async def examine_tool_servers(settings: Settings, file: ToolServersFile, clock: Clock) -> Sequence[Finding]:
+    """Start the tool servers that have no fault; return a finding for each."""
+    found = []
+    for probe in await probe_servers(settings, file, clock):
+        make = well_finding if probe.is_ready else ill_finding
+        found.append(make("tools", f"{probe.state.name}: {probe.line.rstrip('.')}"))
+    return found
+
+
 HEAD = ("model", "window", "JSON", "form", "images", "reads", "writes", "at once", "looked up")
 
 
@@ -390,6 +402,9 @@ def _server(backend: ModelBackend) -> str:
     return said
 
 
+GROUP_SCOPE = "usergroups:read"
+"""Scope that only approvals by user groups need."""
+
 NOWHERE, NEVER = "C0000000000", "1.000000"
 """Channel and ts of a conversation that does not exist."""
 
@@ -435,8 +450,11 @@ async def _scopes(web: WebApi, wanted: Set[str]) -> Finding:
     answer = await web.call_readonly(web.client.auth_test)
     shown = str(answer.headers.get("X-OAuth-Scopes", ""))
     missing = sorted(wanted - {scope.strip() for scope in shown.split(",")})
+    fix = "Add them at https://api.slack.com/apps, OAuth & Permissions, and install the app again"
+    if missing == [GROUP_SCOPE]:
+        said = f"{GROUP_SCOPE} is missing, so no user group (S…) can approve calls of tools. {fix}"
+        return doubtful_finding("scopes", said)
     if missing:
-        fix = "Add them at https://api.slack.com/apps, OAuth & Permissions, and install the app again"
         return ill_finding("scopes", f"{', '.join(missing)} are missing. {fix}")
     return well_finding("scopes", f"all {len(wanted)} that manifest.json asks for")
 
@@ -670,7 +688,7 @@ async def all_findings(clock: Clock) -> AsyncIterator[Finding]:
 
 
 async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
-    code = find_owner_code(project_root(), owned=has_known_owner(settings))
+    code = find_owner_code(project_root(), owned=has_known_owner(settings), mcp_config=settings.mcp_config)
     wrong = [one for one in find_text_findings(project_root(), code) if not one.ok]
     for one in wrong or [well_finding("texts", "soul.md, the prompts and the playbooks can be used")]:
         yield one
@@ -681,6 +699,8 @@ async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[F
     yield await examine_port(settings.host, settings.port, settings.journal_path)
     yield await examine_sandbox(settings.rlm_sandbox)
     yield await examine_programs(settings.process_commands, settings.process_timeout)
+    for finding in await examine_tool_servers(settings, code.servers, clock):
+        yield finding
     async for finding in _model_findings(settings, clock):
         yield finding
     async for finding in _workspace_findings(settings, clock):

@@ -43,7 +43,6 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import open_reader
 from daemon.engine.worker import Worker
 from daemon.errors import PostFailed, escaped_line
-from daemon.inner_life.programs.program_folder import strip_control_characters
 from daemon.kinds import (
     SOUL_KINDS,
     CellBegan,
@@ -61,6 +60,7 @@ from daemon.model import LLM, Hear, ModelReply, Role, settings_naming_model
 from daemon.ports import EarlierMessages, MessagePage, Open, PostedMessage, Speaker
 from daemon.process import Turn
 from daemon.reading.reading_steps import read_source
+from daemon.sandbox.foreign_output import strip_control_characters
 from daemon.settings.home import READS, project_root
 from daemon.settings.limits import Limits
 from daemon.settings.parse import ConfigError

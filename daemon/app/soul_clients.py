@@ -22,10 +22,10 @@ from daemon.console.mcp_route import mount_mcp
 from daemon.console.overview import PageOverview
 from daemon.console.routes import InnerLifePage
 from daemon.engine.journal.journal import BackgroundReader
-from daemon.inner_life.programs.program_folder import mask_secrets
 from daemon.knowledge.search import MessageSearch
 from daemon.prompts.elements import parse_labels
 from daemon.prompts.prompt_catalogue import SERVED_TEXT
+from daemon.sandbox.foreign_output import mask_secrets
 from daemon.settings.home import project_root, read_text_file
 from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import MCP_TOKEN_FILE

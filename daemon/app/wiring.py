@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
@@ -22,6 +22,7 @@ from daemon.app.discovery import (
     make_commands,
     make_registry,
 )
+from daemon.app.tool_services import RehearsedTools, ToolServices, secrets_of
 from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
@@ -59,6 +60,7 @@ from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
     DELIBERATION_PROCESS,
+    ERRANDS_PROCESS,
     EXPERT_PROCESS,
     INITIAL_PROCESS,
     SELF_CALL_TEXT,
@@ -69,7 +71,7 @@ from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 
 class RehearsalMount(Protocol):
-    """Rehearsed Slack and Claude, loaded only if configured.
+    """Rehearsed Slack, Claude and tools, loaded only if configured.
 
     The tokens are those of the soul's rehearsed app.
     """
@@ -78,6 +80,8 @@ class RehearsalMount(Protocol):
     def bot_token(self) -> str: ...
     @property
     def app_token(self) -> str: ...
+    @property
+    def tools(self) -> RehearsedTools | None: ...
     def mounted(self, app: web.Application) -> AbstractAsyncContextManager[None]:
         """Serve them in the application, inside the block. Raises OSError."""
 
@@ -216,7 +220,7 @@ def _headers(settings: Settings) -> dict[str, str]:
 class DaemonServices:
     """Services that all parts of a daemon share.
 
-    `url`: its address. `thinking`: thoughts not yet recorded, for the page.
+    `url`: its address. `thinking`: thoughts not yet recorded, for the page. `tools`: those of MCP servers.
     """
 
     settings: Settings
@@ -232,6 +236,7 @@ class DaemonServices:
     reach: ModelAvailability
     thinking: LiveCalls
     library: FolderLibrary | None
+    tools: ToolServices
     served: ServedSpeaker
 
 
@@ -328,6 +333,8 @@ def make_inner_life(
         said=said,
         programs=[*_program_slots(means)],
         neighbours=tuple(sorted(neighbours)),
+        tools=registry.tools,
+        open_dm=means.reach.direct,
     )
 
 
@@ -342,14 +349,12 @@ def make_supervisor(
     settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
 ) -> ProgramSupervisor:
     """Return the supervisor, which removes our secrets from output."""
-    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
-    secrets = [value for value in values if isinstance(value, str) and value]
     return ProgramSupervisor(
         journal,
         clock,
         settings.process_commands,
         settings.processes_path,
-        secrets,
+        secrets_of(settings),
         wake,
         bounds=ProgramLimits(seconds=settings.process_timeout),
     )
@@ -366,10 +371,10 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
     life = None
-    registry = make_registry(given, own)
+    registry = make_registry(given, own, tools=services.tools.offered)
     if settings.inner:
         means = make_command_dependencies(services, settings.inner, library)
-        registry = make_registry(given, own, inner=make_commands(means))
+        registry = make_registry(given, own, make_commands(means), services.tools.offered)
         life = make_inner_life(means, registry, journal, slack.neighbours)
     processes = bind_processes(
         PROCESSES,
@@ -381,12 +386,16 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
             life=life,
         ),
     )
-    if not settings.ism_enabled:
-        return processes
     player = PlaybookPlayer(registry=registry, loops=settings.ism_max_loops)
-    return with_playbooks(
-        processes, player, services.texts.playbooks, expert=bool(settings.claude_model_expert)
-    )
+    expert = settings.ism_enabled and bool(settings.claude_model_expert)
+    return with_playbooks(processes, player, _played(services), expert=expert)
+
+
+def _played(services: DaemonServices) -> Sequence[str]:
+    """Return the playbooks that are run: without the ISM only the errands, which take an owner's tools."""
+    if services.settings.ism_enabled:
+        return services.texts.playbooks
+    return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS]
 
 
 def _action_dependencies(services: DaemonServices) -> ActionDependencies:
@@ -438,14 +447,14 @@ def make_turn_dependencies(
 ) -> TurnDependencies:
     settings, journal, slack = services.settings, services.journal, services.slack
     people = PersonModels(journal, slack.places)
-    notes = ProcessDependencies(
-        notes=_make_person_notes(services, people), local=settings.slack == "rehearsed"
+    known = ProcessDependencies(
+        notes=_make_person_notes(services, people),
+        local=settings.slack == "rehearsed",
+        tools=services.tools.catalogue,
     )
-    playbooks, own_actions = list[str](), list[OwnAction]()
+    playbooks = [name for name in _played(services) if name != EXPERT_PROCESS]
+    own_actions = _shown_own_actions(services, own) if settings.ism_enabled else []
     actions = make_registry(_action_dependencies(services), own).named
-    if settings.ism_enabled:
-        own_actions = _shown_own_actions(services, own)
-        playbooks = [name for name in services.texts.playbooks if name != EXPERT_PROCESS]
     return TurnDependencies(
         journal=journal,
         llm=services.claude,
@@ -458,12 +467,13 @@ def make_turn_dependencies(
         reach=services.reach,
         texts=services.texts,
         surroundings=slack.surroundings,
-        processes=bind_processes(processes, notes),
+        processes=bind_processes(processes, known),
         initial=INITIAL_PROCESS,
         offered=offered_processes(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
         own_actions=own_actions,
         actions=frozenset(actions),
+        servers_at=services.tools.offered.servers_at,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,

@@ -273,7 +273,10 @@ POLICY = (
 
 SESSION = "/console/session"
 MCP = "/mcp"
-PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION, MCP)
+CALLBACK = "/oauth/callback"
+"""Path to which authorization servers send browsers; the state of each request is checked."""
+
+PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION, MCP, CALLBACK)
 """Health checks have no token, sockets use tickets, and MCP clients have a token of their own."""
 
 STATIC = "/static/"
@@ -411,7 +414,7 @@ def _is_foreign(request: web.Request, page: str) -> bool:
     if origin is not None:
         sender = origin.partition("://")[2]
         return not sender or sender not in (request.host, page)
-    if request.path == "/" and request.headers.get("Sec-Fetch-Mode") == "navigate":
+    if request.path in ("/", CALLBACK) and request.headers.get("Sec-Fetch-Mode") == "navigate":
         return False  # a link on another page is allowed
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 

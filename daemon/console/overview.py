@@ -47,6 +47,7 @@ from daemon.kinds import (
 from daemon.knowledge.person_notes import PersonModels
 from daemon.knowledge.visibility import KnownChannels
 from daemon.ports import Button
+from daemon.turn.forms import OPEN_FORM
 from daemon.turn.input_policy import may_answer
 
 NO_OWNER = (
@@ -78,6 +79,8 @@ BUTTON_UNKNOWN = PressRefusal(status=400, why="This question has no such button.
 QUESTION_CLOSED = PressRefusal(
     status=409, why="This question is closed: somebody answered it, or nobody needs to any more."
 )
+
+FORM_ELSEWHERE = PressRefusal(status=409, why="This button opens a form: press it where the question stands.")
 
 ALREADY_PRESSED = PressRefusal(
     status=409, why="A button of this question was pressed already. The soul takes it up as soon as it can."
@@ -127,6 +130,8 @@ class PageAnswers:
             return BUTTON_UNKNOWN
         if not self._journal.is_pending(asked.seq):
             return QUESTION_CLOSED
+        if value == OPEN_FORM:
+            return FORM_ELSEWHERE
         why = self.refusal_reason(asked, names)
         if why:
             return PressRefusal(status=403, why=why)

@@ -241,6 +241,7 @@ class StepContext:
         done = self.read_back(receipt)
         if done:
             return done
+        self.execution.record.mark_repeatable(key)  # what a broken attempt did within it need not be read
         self.execution.check_lease()
         doubtful = begun.seq < self.execution.epoch and not repeatable
         outcome = unknown
@@ -262,6 +263,7 @@ class StepContext:
         done = self.read_back(part_key(key, "done"))
         if done:
             return cast(S, done.event)
+        self.execution.record.mark_repeatable(key)
         self.execution.check_lease()
         outcome = replace(await do(), fingerprint=asked)
         return await self.execution.append_soon(outcome, part_key(key, "done"), receipt_of=key)
@@ -295,6 +297,10 @@ class StepContext:
         key = f"{self.path}/{name}#{self._uses[name]}"
         self.current_key = self.execution.reached = key
         return key
+
+    def uses_of(self, name: str) -> int:
+        """Return the number of keys of this name that this context has taken."""
+        return self._uses[name]
 
     def read_back(self, key: str, asked: str = "") -> Entry[Any] | None:
         """Read back the entry of this key; None if there is none. Raises ReplayMismatch if its fingerprint is

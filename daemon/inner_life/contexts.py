@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, cast
 
 from daemon.actions.action import ActionDefinition
+from daemon.actions.tool_offer import ToolSource
 from daemon.console.entry_text import message_lines, truncated
 from daemon.console.folds import AT_ONCE, BackgroundFoldReader
 from daemon.engine.event import Entry, Event
@@ -22,7 +23,14 @@ from daemon.engine.journal.reader import ALWAYS
 from daemon.engine.kinds import TurnBegan, WaitBegan
 from daemon.inner_life.note import Note, NoteFilter, note_states
 from daemon.inner_life.notes import MOST_LISTED_NOTES
-from daemon.inner_life.records import RECORD_TEXT, InnerRecord, minute_text, record_element
+from daemon.inner_life.recipients import OpenDm
+from daemon.inner_life.records import (
+    RECORD_TEXT,
+    InnerRecord,
+    minute_text,
+    record_change,
+    record_element,
+)
 from daemon.inner_life.tick_log import (
     CycleSetting,
     InnerLifeState,
@@ -186,7 +194,7 @@ class TickContexts:
             return "<result>in sight of another conversation</result>"
         self.saw.append(command.seq)
         text = ran.text
-        if ran.ok and ran.name.endswith(".add"):
+        if record_change(ran)[1] == "add":
             text = f"{text}: its id is {self._first(command)}"
         id = f"{ran.tick}/{clean_name_text(ran.cmd_id)}"
         state = 'done="yes"'
@@ -570,9 +578,15 @@ def _words(event: Event) -> tuple[str, str]:
     return "", ""
 
 
+async def _no_dm(_person: str) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLifeSetup:
-    """Parts of the inner life that its process needs; `said` as in TickContexts."""
+    """Parts of the inner life that its process needs; `said` as in TickContexts, `tools` of MCP servers.
+    `open_dm` as in RecipientDirectory.
+    """
 
     state: InnerLifeState
     definitions: Mapping[str, ActionDefinition]
@@ -581,3 +595,5 @@ class InnerLifeSetup:
     said: Callable[[int], str]
     programs: Sequence[str] = ()
     neighbours: Sequence[str] = ()
+    tools: ToolSource | None = None
+    open_dm: OpenDm = _no_dm

@@ -14,7 +14,7 @@ from daemon.engine.clock import DAY, Clock, midnight
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal.journal import Journal, Projection
 from daemon.engine.journal.reader import ALWAYS
-from daemon.inner_life.records import LINKS, InnerRecord, InnerRecords, record_in_words
+from daemon.inner_life.records import LINKS, InnerRecord, InnerRecords, record_change, record_in_words
 from daemon.kinds import (
     SERVED_PLACE,
     AmbientMessage,
@@ -48,6 +48,10 @@ MOST_ASKED = 10
 
 
 SEND_COMMAND = "message.send"
+
+
+OpenDm = Callable[[str], Awaitable[str]]
+"""Function that returns the thread of a person's direct messages; empty if there is none."""
 
 
 class ConversationOpener(Protocol):
@@ -295,7 +299,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-CHANGE = ".change"
+CHANGE = "change"
 
 
 class PersonRecords:
@@ -318,7 +322,7 @@ class PersonRecords:
         if not isinstance(ran, CommandRan):
             return ()
         first = seq
-        if ran.name.endswith(CHANGE):
+        if record_change(ran)[1] == CHANGE:
             first = int(ran.args.get("id", seq))
         later = self._journal.entries_of_kind(CommandRan, since=first)
         return [first, *[one.seq for one in later if _changes(one.event, first)]]
@@ -340,7 +344,7 @@ class PersonRecords:
 
 
 def _changes(ran: CommandRan, record: int) -> bool:
-    return ran.name.endswith(CHANGE) and ran.args.get("id") == record
+    return record_change(ran)[1] == CHANGE and ran.args.get("id") == record
 
 
 def make_record_sharer(records: InnerRecords) -> BringShared:

@@ -29,6 +29,7 @@ from daemon.kinds import (
     ProgramStopRequested,
     Status,
     TickLogged,
+    ToolCallRequested,
     UnpromptedOutcome,
 )
 from daemon.knowledge.visibility import Visibility
@@ -253,6 +254,7 @@ class ProgramLog(Projection):
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
         ProgramStarted,
+        ToolCallRequested,
         ProgramEnded,
         ProgramStopRequested,
         CommandRan,
@@ -287,6 +289,10 @@ class ProgramLog(Projection):
                     view=started.view,
                     began=entry.at,
                     slots=started.slots,
+                )
+            case ToolCallRequested() as call:
+                self._all[entry.seq] = ProgramRun(
+                    id=entry.seq, name=call.tool, view=call.view, began=entry.at, slots=call.slots
                 )
             case ProgramEnded() as ended:
                 self._end(entry, ended.process, ended.status, ended.result)

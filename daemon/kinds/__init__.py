@@ -61,6 +61,8 @@ from daemon.kinds.inner_life_kinds import (
     Status,
     TickDue,
     TickLogged,
+    ToolCallRequested,
+    ToolErrand,
     UnpromptedMessage,
     UnpromptedOutcome,
 )
@@ -100,6 +102,7 @@ from daemon.kinds.tool_kinds import (
     StandingApproval,
     StandingApprovalEnded,
     ToolAccepted,
+    ToolNotCalled,
     ToolsListed,
 )
 from daemon.kinds.upkeep_kinds import (
@@ -188,7 +191,9 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ProgramStarted,
     ProgramStopRequested,
     ProgramEnded,
+    ToolCallRequested,
     UnpromptedMessage,
+    ToolErrand,
     UnpromptedOutcome,
     BackfillCompleted,
     BackfillProgress,
@@ -203,6 +208,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ToolAccepted,
     StandingApproval,
     StandingApprovalEnded,
+    ToolNotCalled,
     ServedCallBegan,
     ServedCallEnded,
     *FORGETTING,

@@ -151,7 +151,7 @@ class OverheardMessage(PersonMessage):
         return self.note == OWN_WORDS
 
 
-MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "unknown"]
+MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "allowed", "unknown"]
 """Commands that a message can contain. "unknown" is any other word after a `!`."""
 
 
@@ -178,13 +178,14 @@ class StopRequest(PersonMessage, Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonPress(PersonMessage, Input):
-    """A press of a button; `text` is its label."""
+    """A press of a button; `text` is its label. `fields` are the values of a form, if one was sent."""
 
     kind = "answer"
     stays: ClassVar[tuple[str, ...]] = ("answers",)
     rank = InputRank.ANSWER
     answers: str
     value: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +231,7 @@ class BranchAnswer(Input):
     value: str
     by: str
     text: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
         return f"{self.by}: {self.text or self.value}"
@@ -383,7 +385,7 @@ class QuestionAsked(AnswerAwaited):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswered(AnswerReceived):
     """A person's answer to a question. `by` is empty if nobody answered; `text` is the
-    answer as remembered.
+    answer as remembered, `fields` the values of its form.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("by",)
@@ -394,6 +396,7 @@ class QuestionAnswered(AnswerReceived):
     meanwhile: Seqs = ()
     seqs: Seqs = ()
     about: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
         return self.text or self.value
@@ -470,13 +473,22 @@ class ActionStarted(Intent):
     closed_by = frozenset({"observation", "turn-ended"})
     args: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_tool_call(self) -> bool:
+        """True for a call of an MCP server's tool; `args` then names `arguments`, `for` and `digest`."""
+        return "." in self.name and self.args.keys() >= {"arguments", "for", "digest"}
+
     def line(self) -> str:
         return f"{self.name} {json.dumps(self.args, ensure_ascii=False)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionObserved(StepEvent):
-    """The result of an action. `details` of a tool call: links to resources, or the input that it needs."""
+    """The result of an action.
+
+    `details` of a tool call: `links` to resources, `input` that it needs, `document` with its long result,
+    `unknown` if nobody knows what came of it.
+    """
 
     kind = "observation"
     stays: ClassVar[tuple[str, ...]] = ("name",)

@@ -5,6 +5,7 @@ Notes, records and settings are projected from commands and messages.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
@@ -16,6 +17,9 @@ INNER = "sess-inner"
 """Thread id of the inner life."""
 
 INNER_WAIT = "inner"
+
+LONGEST_SLOT = 300
+"""Most characters of the arguments of a requested call in the process log."""
 
 FAMILIES = frozenset(
     {"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup", "cycle", "message", "mesh"}
@@ -164,6 +168,32 @@ class ProgramStarted(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallRequested(StepEvent):
+    """A tool call that a tick wants, and that people have to approve first. `by` is the seq of the tick."""
+
+    kind = "tool-wanted"
+    stays: ClassVar[tuple[str, ...]] = ("tool", "digest", "view")
+    pending = True
+    closed_by = frozenset({"process-ended"})
+    state = "running"
+    tool: str
+    digest: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    by: int
+    view: str = ""
+
+    @property
+    def slots(self) -> Mapping[str, str]:
+        """The beginning of the arguments, as a program's slots are shown."""
+        if not self.arguments:
+            return {}
+        return {"arguments": json.dumps(self.arguments, ensure_ascii=False)[:LONGEST_SLOT]}
+
+    def line(self) -> str:
+        return self.tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramStopRequested(StepEvent):
     """A request to stop the program that the entry `process` started."""
 
@@ -173,7 +203,7 @@ class ProgramStopRequested(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramEnded(Input):
-    """The end of a program, with its output as `result`."""
+    """The end of a program, or of a tool call of the inner life, with its output as `result`."""
 
     kind = "process-ended"
     stays: ClassVar[tuple[str, ...]] = ("name",)
@@ -204,6 +234,16 @@ class UnpromptedMessage(Input):
     place: str = ""
     leave: bool = False
     view: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolErrand(UnpromptedMessage):
+    """A tool call of the inner life that is to be approved and made in this conversation; `call` is its
+    request.
+    """
+
+    kind = "tool-errand"
+    call: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from daemon.engine.event import Event
+from daemon.engine.event import Event, StepEvent
 
 TOOLS = "tools"
 """The thread of everything about tools that belongs to no conversation."""
@@ -18,7 +18,8 @@ class RecordedTool:
     """A tool as its server defined it; `name` is `server.tool`, made safe, `tool` the server's own name.
 
     The description has no invisible characters; `invisible` counts those removed. `digest` covers
-    description, both schemas and annotations as the server sent them.
+    description, both schemas and annotations as the server sent them. `sent` is all that as text, with the
+    invisible characters as escapes; empty if there are none.
     """
 
     name: str
@@ -29,6 +30,7 @@ class RecordedTool:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     digest: str
     invisible: int = 0
+    sent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,23 @@ class StandingApprovalEnded(Event):
 
     def line(self) -> str:
         return self.why
+
+
+ToolRefusal = Literal["away", "changed", "gone", "not linked"]
+"""Reason for which a chosen tool is not called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolNotCalled(StepEvent):
+    """A chosen tool that was not called, as of then: its server is away, its definition was changed or taken
+    back, or the resource was never linked. `text` is for the model.
+    """
+
+    kind = "tool-not-called"
+    stays: ClassVar[tuple[str, ...]] = ("tool", "code")
+    tool: str
+    code: ToolRefusal
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ from daemon.kinds import (
     SpeechFinished,
     StopRequest,
     TickDue,
+    ToolCallRequested,
 )
 from daemon.knowledge.provenance import ForgetScope, Provenance, QuotationFinder
 from daemon.knowledge.visibility import confirmed_at
@@ -342,8 +343,11 @@ class ForgetRun:
 
     async def _end_processes(self, entries: Sequence[Entry[Any]]) -> None:
         for one in entries:
-            if isinstance(one.event, ProgramStarted) and self._journal.is_pending(one.seq):
-                ended = ProgramEnded(process=one.seq, name=one.event.name, status="error", result="")
+            if not self._journal.is_pending(one.seq):
+                continue
+            if isinstance(one.event, ProgramStarted | ToolCallRequested):
+                name = one.event.name if isinstance(one.event, ProgramStarted) else one.event.tool
+                ended = ProgramEnded(process=one.seq, name=name, status="error", result="")
                 key = part_key(one.key, "ended")
                 await self._journal.append(
                     one.thread, ended, key=key, author="core", cause=one.seq, closes=[one.seq]

@@ -45,6 +45,7 @@ from daemon.kinds import (
     SoulTurnBegan,
     SpeechFinished,
     TickLogged,
+    ToolCallRequested,
     UnpromptedMessage,
 )
 from daemon.knowledge.search import as_indexed
@@ -293,6 +294,7 @@ def _source_seqs(event: Event) -> Sequence[int]:
             | PersonModelWritten(since=seq)
             | NoteCorrected(of=seq)
             | UnpromptedMessage(by=seq)
+            | ToolCallRequested(by=seq)
         ):
             return [seq]
         case ProgramStopRequested(process=seq) | ProgramEnded(process=seq):

@@ -121,6 +121,12 @@ class KnownChannels(Projection):
             return ""
         return channel.name
 
+    def channel_name(self, team: str, channel: str) -> str:
+        """Return the latest name of a channel for a sentence; empty if it is not known."""
+        self.fold()
+        known = self._channels.get((team, channel))
+        return (known.now or known.name) if known else ""
+
     def visible_channels(self, here: KnownChannel, before: int = ALWAYS) -> list[KnownChannel]:
         self.fold()
         mine = here.audience_before(before)

@@ -293,12 +293,14 @@ def _attribute(payload: Payload, name: str) -> str:
 
 def payload_arguments(definition: ActionDefinition, payload: Payload) -> BaseModel | None:
     """Return the arguments in a payload: an element for each; a list takes the element's parts, without empty
-    ones.
+    ones. Those of a tool by others are a JSON object.
 
     Raises ValidationError.
     """
     if definition.args is None:
         return None
+    if definition.by_others and payload.text.startswith("{"):
+        return definition.args.model_validate_json(payload.text)
     known = definition.schema.get("properties", {})
     texts: dict[str, list[str]] = {}
     for child in payload.children:

@@ -311,14 +311,14 @@ class PlaybookPlayer:
 
     def process(self, name: str, role: Role = "speak") -> Process:
         async def process(turn: Turn) -> WorkingMemory | Transition:
-            return await play_to_end(self.run(turn, name, role))
+            return await play_to_end(await self.run(turn, name, role))
 
         return process
 
-    def run(self, turn: Turn, name: str, role: Role = "speak") -> PlaybookRun:
+    async def run(self, turn: Turn, name: str, role: Role = "speak") -> PlaybookRun:
         book = parse_playbook(name, turn.text(f"{PLAYBOOK_FOLDER}{name}"))
         ways = [_way(to, when) for to, when in book.transitions.items()]
-        definitions = [*self.registry.offered_by(book), *ways]
+        definitions = [*await self.registry.offered_in(turn, book), *ways]
         return PlaybookRun(turn, book, definitions, book.loops or self.loops, role)
 
 

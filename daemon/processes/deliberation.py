@@ -6,7 +6,8 @@ reasoning (AgentServer).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from daemon.actions.action import ActionDefinition
@@ -36,6 +37,7 @@ from daemon.prompts.elements import (
     ROOT_TAGS,
     THOUGHT_TAG,
     TODO_UNTIL,
+    escape_tags,
     make_element,
     parse_labels,
     soul_name_in,
@@ -71,6 +73,10 @@ BRANCH_TEXT = "prompts/open/branch"
 """Text that tells a branch its role; older executions lack it."""
 
 
+OPEN_TOOLS_TEXT = "prompts/open/tools"
+"""Text before the tools of MCP servers."""
+
+
 TAGS_TEXT = "prompts/open/tags"
 """Text that explains the tags; older executions lack it."""
 
@@ -101,7 +107,7 @@ async def deliberate(
     if turn.is_late:
         return turn.memory  # the input came too late for an answer
     book = parse_playbook(DELIBERATION_PROCESS, turn.text(f"{PLAYBOOK_FOLDER}{DELIBERATION_PROCESS}"))
-    offered = actions.callable_in_open_thought(book)
+    offered = await actions.callable_in_open_thought(turn, book)
     return await _DeliberationTurn(turn, capacity, offered, book.text).live()
 
 
@@ -115,6 +121,7 @@ class _DeliberationTurn:
         self._definitions = definitions
         self._rules = rules
         self._actions = [one.name for one in definitions]
+        self._listed = [one for one in definitions if one.listed]
         self._slug = tag_slug(soul_name_in(turn.text(SOUL_TEXT)))
         self._final_tag = f"{self._slug}-response"
         self._words = parse_labels(turn.text("prompts/open/words"))
@@ -175,7 +182,7 @@ class _DeliberationTurn:
         found: dict[str, str] = {}
         if self._turn.has_text(TAGS_TEXT):
             found |= split_by_headings(self._turn.text(TAGS_TEXT))
-        return found | {one.name: _described([one]) for one in self._definitions}
+        return found | {one.name: _described([one]) for one in self._listed}
 
     async def _is_first_to_meet(self, limited: LimitReached) -> bool:
         """True if these messages first reach this limit, so that people are asked once; branches and timers
@@ -217,11 +224,18 @@ class _DeliberationTurn:
         if self._alone:
             return self._text("alone") + self._of_branch()
         capacity = self._text(self._capacity, left=str(max(self._left, 0)))
-        actions = _described(self._definitions)
+        actions = self._actions_in_words()
         asked = self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
         if self._turn.has_text(THREAD_TEXT):
             asked += "\n\n" + self._turn.prompt(THREAD_TEXT, thread=self._turn.thread)
         return asked + self._of_branch()
+
+    def _actions_in_words(self) -> str:
+        own = _described([one for one in self._listed if not one.by_others])
+        tools = _described([one for one in self._listed if one.by_others])
+        if not tools:
+            return own
+        return f"{own}\n\n{self._turn.prompt(OPEN_TOOLS_TEXT, tools=tools)}"
 
     def _of_branch(self) -> str:
         if not self._is_branch or not self._turn.has_text(BRANCH_TEXT):
@@ -409,7 +423,7 @@ class _DeliberationTurn:
     async def _report_misspelt(self, parsed: ParsedAnswer) -> Sequence[Entry[SystemMessage]]:
         told = []
         for wrong in parsed.misspelt:
-            near, meaning = [self._slug, self._final_tag, *ROOT_TAGS, *self._actions], "no such tag, only"
+            near, meaning = [*self._known_tags()], "no such tag, only"
             if wrong.nearest:
                 near, meaning = [wrong.nearest], "no such tag, but"
             named = ", ".join(f"<{name}>" for name in near)
@@ -417,6 +431,10 @@ class _DeliberationTurn:
             huh = make_element("huh", said, position=wrong.position, unknown_tag=wrong.tag)
             told.append(await self._turn.record(SystemMessage(text=huh)))
         return told
+
+    def _known_tags(self) -> Iterator[str]:
+        yield from (self._slug, self._final_tag, *ROOT_TAGS)
+        yield from (one.name for one in self._listed)
 
 
 def _unread(parsed: ParsedAnswer) -> Sequence[PayloadFault]:
@@ -426,6 +444,9 @@ def _unread(parsed: ParsedAnswer) -> Sequence[PayloadFault]:
 def _described(definitions: Sequence[ActionDefinition]) -> str:
     lines = []
     for one in definitions:
+        if one.by_others:
+            lines.append(_described_tool(one))
+            continue
         inside = [
             f"`<{name}>` ({what.get('description', name)})"
             for name, what in one.schema.get("properties", {}).items()
@@ -433,6 +454,14 @@ def _described(definitions: Sequence[ActionDefinition]) -> str:
         within = f" Inside it: {', '.join(inside)}." if inside else ""
         lines.append(f"- `<{one.name}>`: {one.description}{within}")
     return "\n".join(lines)
+
+
+def _described_tool(tool: ActionDefinition) -> str:
+    schema = escape_tags(json.dumps(tool.schema, ensure_ascii=False))
+    described = escape_tags(tool.description)
+    return (
+        f"- `<{tool.name}>`: <described>{described}</described> JSON schema: <described>{schema}</described>"
+    )
 
 
 CAPACITY = Placeholders({"self", "final", "name", "left"})
@@ -454,6 +483,7 @@ PROCESS = MentalProcess(
         BRANCH_TEXT: Placeholders({"parent", "self", "final", "name"}, "parent"),
         THREAD_TEXT: Placeholders({"thread", "name"}, "thread"),
         TAGS_TEXT: Placeholders(None),
+        OPEN_TOOLS_TEXT: Placeholders({"tools", "name"}, "tools"),
         "prompts/open/high": CAPACITY,
         "prompts/open/medium": CAPACITY,
         "prompts/open/low": CAPACITY,

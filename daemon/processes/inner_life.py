@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from daemon.actions.action import ActionDefinition
 from daemon.answers.speech_gate import strip_thoughts
 from daemon.engine.clock import DAY
 from daemon.engine.event import Entry, of_kind, root_of, seqs_of
@@ -15,6 +16,7 @@ from daemon.inner_life.grammar import ParsedCommands, parse_commands
 from daemon.inner_life.note import Note
 from daemon.inner_life.reflex import TickReflex, is_only_waiting
 from daemon.inner_life.tick_log import successful_commands, unseen_dms
+from daemon.inner_life.tick_tools import TOOLS_TEXT, TickTools, tools_of_tick
 from daemon.kinds import (
     INNER_WAIT,
     AmbientMessage,
@@ -232,8 +234,16 @@ class TickRun:
         memory = system
         if self._turn.restart_log:  # work of this tick before a restart, which no context shows yet
             memory = memory.with_memory(self._turn.restart_log)
+        tools = await tools_of_tick(
+            self._turn,
+            self._life.tools,
+            contexts.now.view,
+            self._life.definitions.keys(),
+            self._life.open_dm,
+        )
         for region, text in contexts.regions().items():
             memory = memory.with_region(region, text)
+        memory = memory.with_region("tools", tools.text)
         memory = memory.with_region("instruction", self._turn.text(TICK_TEXT).strip())
         _, call = await call_interruptibly(self._turn, "tick", memory, "speak")
         if call.event.outcome == "refused":
@@ -241,7 +251,7 @@ class TickRun:
         if call.event.outcome == "over-budget":
             await self._over(contexts)
         elif call.event.outcome in ("ok", "cut"):
-            await self._follow(contexts, call)
+            await self._follow(contexts, call, tools)
         else:
             await self._fail(contexts, call.event.outcome)
 
@@ -265,8 +275,9 @@ class TickRun:
         saw = tuple(dict.fromkeys(contexts.saw))
         await self._turn.record(replace(line, why=now.why, view=now.view, saw=saw))
 
-    async def _follow(self, contexts: TickContexts, call: Entry[ModelCall]) -> None:
-        known = {name: one.args for name, one in self._life.definitions.items()}
+    async def _follow(self, contexts: TickContexts, call: Entry[ModelCall], tools: TickTools) -> None:
+        definitions = {**tools.commands, **self._life.definitions}
+        known = {name: one.args for name, one in definitions.items()}
         answer = strip_thoughts(call.event.text)
         written = parse_commands(answer, known)
         wrong = [fault for fault in written.faults if not fault.repaired]
@@ -281,12 +292,12 @@ class TickRun:
         if repeated:
             await self._break_out(contexts, line, reflex, answer)
             return
-        ran = await self._carry_out(contexts, written)
+        ran = await self._carry_out(contexts, written, definitions)
         await self._write_line(contexts, replace(line, commands=tuple(seqs_of(ran))))
         if sleeps_on:
             await self._sleep(idle[-1])
         else:
-            await self._wait_for(ran)
+            await self._wait_for(ran, tools)
 
     async def _break_out(
         self, contexts: TickContexts, line: TickLogged, reflex: TickReflex, answer: str
@@ -297,7 +308,9 @@ class TickRun:
         await self._write_line(contexts, line)
         await self._pause(max(self._least_pause, effect.pause or 0.0))
 
-    async def _carry_out(self, contexts: TickContexts, written: ParsedCommands) -> list[Entry[CommandRan]]:
+    async def _carry_out(
+        self, contexts: TickContexts, written: ParsedCommands, definitions: Mapping[str, ActionDefinition]
+    ) -> list[Entry[CommandRan]]:
         now = contexts.now
         commanding = TickCommands(
             turn=self._turn,
@@ -305,7 +318,7 @@ class TickRun:
             view=now.view,
             views=self._state.views,
             now=now.at,
-            definitions=self._life.definitions,
+            definitions=definitions,
         )
         await self._state.update()
         ran = list[Entry[CommandRan]]()
@@ -316,12 +329,12 @@ class TickRun:
             ran.append(await commanding.refuse(fault))
         return ran
 
-    async def _wait_for(self, ran: Sequence[Entry[CommandRan]]) -> None:
+    async def _wait_for(self, ran: Sequence[Entry[CommandRan]], tools: TickTools) -> None:
         """Pause or sleep, but first show requested content."""
         idle = successful_commands(ran, "cycle.idle")
         if not idle:
             await self._pause(self._least_pause)
-        elif any(_is_to_be_seen(one.event) for one in ran):
+        elif any(_is_to_be_seen(one.event) or one.event.name in tools.commands for one in ran):
             await begin_wait(self._turn, within=self._life.limits.pause, note={INNER_WAIT: SEEN_REASON})
         else:
             await self._sleep(idle[-1])
@@ -360,5 +373,6 @@ PROCESS = MentalProcess(
     texts={
         INNER_SYSTEM_TEXT: Placeholders(None),
         TICK_TEXT: Placeholders(None),
+        TOOLS_TEXT: Placeholders({"tools", "name"}, "tools"),
     },
 )

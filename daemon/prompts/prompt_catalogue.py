@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from string import Template
 from typing import Annotated, Any, Protocol
 
@@ -76,6 +77,11 @@ class Playbook:
     then: str = "conversation"
     when: str = ""
     words: str = ""
+
+    @property
+    def tools(self) -> Sequence[str]:
+        """Names of tools, and patterns of them, among the actions: `github.*`."""
+        return [name for name in self.actions if TOOL_PATTERN.fullmatch(name)]
 
     @property
     def text(self) -> str:
@@ -279,7 +285,7 @@ WORDING: dict[str, Placeholders] = {
     SOUL_TEXT: AS_IS,
     SYSTEM_TEXT: AS_IS,
     MOODS_TEXT: AS_IS,
-    ABILITIES_TEXT: Placeholders({"actions", "name"}),
+    ABILITIES_TEXT: Placeholders({"actions", "servers", "name"}),
     FORM_TEXT: Placeholders({"sections", "moods", "mood", "process", "name"}, "sections"),
     ALLOWED_TEXT: Placeholders({"tag", "processes", "name"}, "processes"),
     f"{PLAYBOOK_FOLDER}expert": AS_IS,
@@ -307,6 +313,7 @@ WORDING: dict[str, Placeholders] = {
     "prompts/conclude": NAMED,
     "prompts/unfinished": NAMED,
     "prompts/reminder": Placeholders({"text"}, "text"),
+    "prompts/tools/find": Placeholders({"tools", "name"}, "tools"),
     "prompts/look_up/schema": AS_IS,
     "prompts/look_up/sections": AS_IS,
     "prompts/look_up/images": AS_IS,
@@ -340,9 +347,17 @@ WORDING: dict[str, Placeholders] = {
     "prompts/sentences/limit": Placeholders({"bound", "owner"}),
     "prompts/sentences/limit_for_good": Placeholders({"bound"}),
     "prompts/sentences/approve": Placeholders({"action", "args", "owner"}),
+    "prompts/sentences/approve_tool": Placeholders({"approver", "tool", "server", "asker", "args"}, "args"),
+    "prompts/sentences/approve_again": PLAIN,
+    "prompts/sentences/tool_asks": Placeholders({"person", "tool", "server", "asks"}, "asks"),
+    "prompts/sentences/tool_asks_page": Placeholders({"person", "tool", "server", "asks"}, "asks"),
+    "prompts/sentences/secret_wanted": Placeholders({"tool", "field"}, "tool"),
+    "prompts/sentences/request_declined": Placeholders({"tool", "why"}, "why"),
     "prompts/sentences/left_out": PLAIN,
     "prompts/sentences/escalated": Placeholders({"owner"}),
     "prompts/sentences/escalated_to_nobody": PLAIN,
+    "prompts/sentences/long_result": Placeholders({"document", "characters"}, "document"),
+    "prompts/sentences/outcome_unknown": Placeholders({"tool"}, "tool"),
 }
 
 
@@ -475,6 +490,17 @@ OWN = "actions there"
 """Label of an owner's actions in other processes."""
 
 
+SYSTEMS = "systems there"
+"""Label of the servers whose tools a playbook offers."""
+
+
+MOST_NAMED_SERVERS = 30
+
+
+TOOL_PATTERN = re.compile(r".*\..*")
+"""Pattern of a playbook's entry that names tools: only their names have a dot."""
+
+
 SHOWN = ("internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned")
 
 
@@ -487,6 +513,9 @@ class SystemTextSource(OwnerTextSource, Protocol):
 
     @property
     def own_actions(self) -> Sequence[OwnAction]: ...
+    @property
+    def servers(self) -> Sequence[str]:
+        """Names of the servers that have tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -501,6 +530,7 @@ class ConfiguredBehaviour:
     at_once: Collection[str] = ()
     actions: Collection[str] = ()
     own_actions: Sequence[OwnAction] = ()
+    servers: Sequence[str] = ()
 
     def text(self, name: str) -> str:
         return self.texts[name]
@@ -532,7 +562,13 @@ def make_system_texts(soul: ConfiguredBehaviour) -> Mapping[str, str]:
 def _abilities(soul: ConfiguredBehaviour) -> str:
     own = ", ".join(soul.own_action_names())
     text = lines_that_apply(soul.text(ABILITIES_TEXT), soul.known_names(), own)
-    return fill_placeholders(text, name=soul_name_in(soul.text(SOUL_TEXT)), actions=own)
+    name = soul_name_in(soul.text(SOUL_TEXT))
+    return fill_placeholders(text, name=name, actions=own, servers=_server_names(soul.servers))
+
+
+def _server_names(servers: Sequence[str]) -> str:
+    named = ", ".join(servers[:MOST_NAMED_SERVERS])
+    return f"{named}, …" if len(servers) > MOST_NAMED_SERVERS else named
 
 
 def lines_that_apply(text: str, there: Collection[str], own: str) -> str:
@@ -594,22 +630,39 @@ def _reasons(soul: SystemTextSource) -> Iterator[str]:
         for source in sources:
             when = process_reason(soul, source)
             if when:
-                yield f"{name}: {when}{_own_actions(soul, sources)}"
+                yield f"{name}: {when}{_own_actions(soul, sources)}{_systems(soul, sources)}"
                 break
 
 
 def _own_actions(soul: SystemTextSource, sources: Sequence[str]) -> str:
     """List the owner's actions, which the soul must know to reach them."""
-    books = [
-        parse_playbook(source.removeprefix(PLAYBOOK_FOLDER), soul.text(source))
-        for source in sources
-        if soul.own_actions and source.startswith(PLAYBOOK_FOLDER)
-    ]
-    own = _offered(soul.own_actions, books)
+    own = _offered(soul.own_actions, _books(soul, sources) if soul.own_actions else ())
     if not own:
         return ""
     told = "; ".join(f"{one.name} — {one.about[:LONGEST].rstrip(' .')}" for one in own)
     return f" {parse_labels(soul.text(LABELS_TEXT)).get(OWN, OWN)}: {told}."
+
+
+def _systems(soul: SystemTextSource, sources: Sequence[str]) -> str:
+    """List the servers whose tools are offered, which the soul must know to go there for them."""
+    patterns = [one for book in (_books(soul, sources) if soul.servers else ()) for one in book.tools]
+    there = [one for one in soul.servers if any(_may_name_tools_of(one, pattern) for pattern in patterns)]
+    if not there:
+        return ""
+    label = parse_labels(soul.text(LABELS_TEXT)).get(SYSTEMS, SYSTEMS)
+    return f" {label}: {_server_names(there)}."
+
+
+def _may_name_tools_of(server: str, pattern: str) -> bool:
+    return fnmatchcase(server, pattern.partition(".")[0])
+
+
+def _books(soul: OwnerTextSource, sources: Sequence[str]) -> Sequence[Playbook]:
+    return [
+        parse_playbook(source.removeprefix(PLAYBOOK_FOLDER), soul.text(source))
+        for source in sources
+        if source.startswith(PLAYBOOK_FOLDER)
+    ]
 
 
 def _offered(actions: Sequence[OwnAction], books: Sequence[Playbook]) -> Sequence[OwnAction]:

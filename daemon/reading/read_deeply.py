@@ -22,6 +22,7 @@ from daemon.memory import Memory
 from daemon.ports import Library
 from daemon.reading.reading_steps import read_source
 from daemon.sandbox.environment import ContextLoadError
+from daemon.turn.kept_results import kept_documents
 
 WEEK = 7
 
@@ -121,7 +122,7 @@ class DocumentReading:
         until = max(said_at, default=turn.began_at)
         match wish.source:
             case "files":
-                return await self._shelf.files(turn.thread, wish.names, until)
+                return await self._files(wish.names, until)
             case "thread":
                 return await self._shelf.thread(turn.thread, until)
             case "folders":
@@ -132,6 +133,16 @@ class DocumentReading:
         if wish.names:
             name = wish.names[0]
         return await self._shelf.channel(turn.thread, name, wish.days, until, turn.people)
+
+    async def _files(self, names: Sequence[str], until: float) -> Sequence[Document]:
+        """Return long results of tools, and files that were shared."""
+        turn = self._run.turn
+        results = kept_documents(turn) if names else {}
+        kept = [results[name] for name in names if name in results]
+        shared = [name for name in names if name not in results]
+        if kept and not shared:
+            return kept
+        return [*kept, *await self._shelf.files(turn.thread, shared, until)]
 
     async def _in_folders(self, paths: Sequence[str]) -> Sequence[Document]:
         if self._folders is None:

@@ -25,7 +25,16 @@ JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.p
 
 CAPABILITIES = "model-capabilities.json"
 PAGE = ("console-token*", "mcp-token*", "console-sessions", "console-links", "*console-address*")
+OAUTH = ("oauth-tokens", "oauth-consents")
+"""Folders of the tokens of tool servers, and of consents that are waited for."""
+
 READS = "reads"
+TOOL_FOLDER = "tools"
+"""Folder of logs, records and credentials of tool servers."""
+
+PROGRAMS = ("processes", "rehearsal-processes")
+"""Folders of the inner life's programs."""
+
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -63,7 +72,7 @@ def journals(home: Path) -> list[Path]:
 
 def daemon_files(home: Path) -> list[Path]:
     """Return the daemon's files and folders in its home."""
-    patterns = (*PAGE, f"{CAPABILITIES}*")
+    patterns = (*PAGE, *OAUTH, f"{CAPABILITIES}*", TOOL_FOLDER)
     return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 
@@ -111,10 +120,11 @@ def read_text_file(path: Path) -> str:
         raise ValueError("this user may not read it: give it the right to (chmod u+r)") from None
     except OSError as error:
         raise ValueError(f"it cannot be read ({error.strerror}): put it back") from error
-    return _decoded(data)
+    return decode_text(data)
 
 
-def _decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
+    """Decode an owner's text. Raises ValueError with fault and remedy, as the end of a sentence."""
     if len(data) > MOST_TEXT_BYTES:
         raise ValueError(f"it is longer than {MOST_TEXT_BYTES:,} bytes: shorten it")
     if b"\0" in data:

@@ -49,15 +49,16 @@ ITERATIONS = "iterations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Most calls, tokens, dollars and seconds; None: unlimited."""
+    """Most calls of models, tokens, dollars, seconds and calls of tools; None: unlimited."""
 
     calls: int | None = None
     tokens: int | None = None
     usd: float | None = None
     seconds: float | None = None
+    tools: int | None = None
 
 
-TURN = Limits(calls=40, tokens=600_000, usd=1.0, seconds=900.0)
+TURN = Limits(calls=40, tokens=600_000, usd=1.0, seconds=900.0, tools=30)
 THREAD = Limits(calls=400, tokens=6_000_000, usd=5.0)
 
 PERSON = Limits(calls=1_000, usd=3.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +11,32 @@ ApprovalRule = Literal["writes", "always", "never"]
 
 APPROVE_WRITES: Sequence[tuple[str, ApprovalRule]] = (("*", "writes"),)
 
+LEAST_SECRET = 6
+"""Fewest characters of a value that is masked: shorter ones (`1`, `true`, `debug`) are parts of any text."""
+
+DIRECT_MESSAGES = "dm"
+"""Word for direct messages among the channels of a server."""
+
+
+OAuthGrant = Literal["authorization_code", "client_credentials"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthSettings:
+    """Client of the owner; with `client_credentials` no person consents.
+
+    `issuer` is the authorization server that may get the secret; without it, only the server's own origin.
+    """
+
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scopes: tuple[str, ...] = ()
+    grant: OAuthGrant = "authorization_code"
+    issuer: str = ""
+
+
+NO_OAUTH = OAuthSettings()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolServerSettings:
@@ -18,15 +44,17 @@ class ToolServerSettings:
 
     `allow` and `deny` are globs over the server's own tool names; deny wins. `approval` maps globs to rules,
     the first match wins. `approvers` are "owner", "asker" and user groups `S…`. `channels` are names or ids,
-    or "dm"; all if empty. Timeouts are in seconds. Values of `headers` and `env` are secrets.
+    or "dm"; all if empty. Timeouts are in seconds. Values of `headers` and `env` are secrets, and so are
+    `filled`, the values that variables had in its other texts.
     """
 
     name: str
-    url: str = ""
+    url: str = field(default="", repr=False)
     command: str = ""
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    oauth: OAuthSettings = NO_OAUTH
     cwd: str = ""
     trusted: bool = False
     allow: tuple[str, ...] = ("*",)
@@ -38,6 +66,19 @@ class ToolServerSettings:
     timeout: float = 60.0
     start_timeout: float = 60.0
     sandbox: bool = False
+    filled: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Texts that nobody may see, the longest first, so that a part of one hides no other."""
+        return _maskable([*self.filled, *self.env.values(), *self._sent()])
+
+    def _sent(self) -> Iterator[str]:
+        """Yield each header's value, its last word (the token of `Bearer …`), and the client's secret."""
+        for value in self.headers.values():
+            yield value
+            yield from value.split()[-1:]
+        yield self.oauth.client_secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +90,13 @@ class ToolServersFile:
     servers: Mapping[str, ToolServerSettings] = field(default_factory=dict)
     remarks: Sequence[str] = ()
     faults: Sequence[str] = ()
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Texts of all servers that nobody may see, the longest first."""
+        return _maskable(secret for server in self.servers.values() for secret in server.secrets)
+
+
+def _maskable(values: Iterable[str]) -> Sequence[str]:
+    found = {value for value in values if len(value) >= LEAST_SECRET}
+    return sorted(found, key=lambda value: (-len(value), value))

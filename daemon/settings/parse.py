@@ -181,6 +181,14 @@ def read_folder(text: str) -> Path:
     return path
 
 
+def read_file(text: str) -> Path:
+    """Parse the path of a file, which may be missing; its reader says so."""
+    try:
+        return Path(read_name(text)).expanduser()
+    except RuntimeError:
+        raise ValueError("begins with ~, and there is no such user") from None
+
+
 def read_folders(text: str) -> tuple[Path, ...]:
     """Parse existing folders, separated by commas."""
     found = dict.fromkeys(map(read_folder, _comma_parts(text)))
@@ -279,7 +287,7 @@ def read_only_true(text: str) -> bool:
 
 
 def limits_reader(usual: Limits) -> Callable[[str], Limits]:
-    """Return a parser of limits like `calls=30 tokens=400000 usd=0.50 time=10m`; missing ones are `usual`.
+    """Return a parser of limits like `calls=30 usd=0.50 time=10m tools=30`; missing ones are `usual`.
 
     `usd=none` removes a limit, `none` all.
     """
@@ -296,7 +304,7 @@ def limits_reader(usual: Limits) -> Callable[[str], Limits]:
 def _read_bound(part: str) -> tuple[str, float | None]:
     word, _, amount = part.partition("=")
     if word not in BOUNDS:
-        raise ValueError("holds a part that is not calls=…, tokens=…, usd=… or time=…")
+        raise ValueError("holds a part that is not calls=…, tokens=…, usd=…, time=… or tools=…")
     field, read = BOUNDS[word]
     if amount.lower() == "none":
         return field, None
@@ -318,6 +326,7 @@ BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "tokens": ("tokens", _number),
     "usd": ("usd", read_dollars),
     "time": ("seconds", read_duration),
+    "tools": ("tools", _number),
 }
 
 FREE = "free"

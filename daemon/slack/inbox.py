@@ -37,7 +37,7 @@ from daemon.kinds import (
 )
 from daemon.ports import Button
 from daemon.slack.archive import LONGEST_GROWTH, BotMessageTracker, ConversationArchive
-from daemon.slack.block_text import MalformedPayload, object_at, timestamp_at
+from daemon.slack.block_text import MalformedPayload, first_text, object_at, timestamp_at
 from daemon.slack.directory import KeyedLock, MessageFields
 from daemon.slack.incoming import (
     GROWN,
@@ -61,6 +61,7 @@ from daemon.slack.message_policy import (
     may_stop,
     resolve_thread,
 )
+from daemon.slack.modals import ModalDesk, submission_in
 from daemon.slack.places import (
     MOVED,
     AudienceTracker,
@@ -69,6 +70,7 @@ from daemon.slack.places import (
     conversation_of,
     record_said,
 )
+from daemon.turn.forms import SUBMITTED
 
 ALWAYS_ANSWERED = 10.0
 """Seconds that an event may be late and still be answered, even if CATCH_UP_MAX_AGE is smaller."""
@@ -78,6 +80,8 @@ BOTS = "bots"
 
 MOST_EARLY = 200
 """Most replies and changes kept until their call arrives: Slack does not keep the order."""
+
+NO_FIELDS: Mapping[str, Any] = {}
 
 MessageEvent = OverheardMessage | IncomingMessage | StopRequest
 MessageEntry = Entry[MessageEvent]
@@ -107,6 +111,7 @@ class Inbox:
         self._ambient: AmbientRecorder | None = None
         if notes:
             self._ambient = AmbientRecorder(workspace, self.audiences)
+        self.modals = ModalDesk(workspace)
         self.bot_messages = BotMessageTracker(workspace, archive, self._take_finished)
         self._order = KeyedLock()
         self._early: deque[tuple[str, SlackMessage]] = deque(maxlen=MOST_EARLY)
@@ -119,13 +124,16 @@ class Inbox:
         if not self._open:
             return BoltResponse(status=503)
         try:
-            await self._handle_envelope(body)
+            faults = await self._handle_envelope(body)
         except JournalError as error:
             log.error("Could not record an envelope; Slack will send it again. %s", error)
             return BoltResponse(status=503)
+        if faults:
+            return await context.ack(response_action="errors", errors=dict(faults))
         return await context.ack()
 
-    async def _handle_envelope(self, body: Mapping[str, Any]) -> None:
+    async def _handle_envelope(self, body: Mapping[str, Any]) -> Mapping[str, str]:
+        """Record an envelope; return faults in a form, which its sender is to mend."""
         try:
             match body.get("type"):
                 case "app_rate_limited":
@@ -135,11 +143,40 @@ class Inbox:
                 case "block_actions":
                     for press in list(clicks_in(body)):
                         press = replace(press, channel=self._ids.first_id(press.channel))
+                        if not self._may_press(press) or self.modals.open(
+                            press, first_text(body, "trigger_id")
+                        ):
+                            continue
                         await self._record_press(press, f"click:{self._me.team}:{press.channel}:{press.ts}")
+                case "view_submission":
+                    return await self._handle_submission(body)
                 case "event_callback":
                     await self._handle_event(object_at(body, "event"))
         except MalformedPayload as fault:
             log.warning("Ignored a malformed event of Slack: %s.", fault)
+        return {}
+
+    async def _handle_submission(self, body: Mapping[str, Any]) -> Mapping[str, str]:
+        """Record a form as the answer to its question, or return its faults. The turn judges its validity."""
+        sent = submission_in(body)
+        if sent is None:
+            return {}
+        press = ButtonClick(
+            channel=sent.channel,
+            user=sent.user,
+            name=sent.name,
+            ts=f"{self._workspace.web.now():.6f}",
+            label=self.modals.label(sent),
+            asked=sent.asked,
+            value=SUBMITTED,
+        )
+        if not self._may_press(press):
+            return {}
+        values, faults = self.modals.read(sent)
+        if not faults:
+            key = f"click:{self._me.team}:{press.channel}:{sent.view}"
+            await self._record_press(press, key, values)
+        return faults
 
     async def _handle_event(self, event: Mapping[str, Any]) -> None:
         event = self._ids.translate_event(event)
@@ -257,13 +294,26 @@ class Inbox:
         )
         return await self._record_press(press, press_key(asked, user))
 
-    async def _record_press(self, press: ButtonClick, key: str) -> bool:
-        """Record an answer, whose validity the turn judges; return False if this person may not press."""
-        known = self._journal.latest_of_kind(press.asked.partition("@")[0], ConversationOpened)
-        if known is None or known.event.channel != press.channel:
+    def _may_press(self, press: ButtonClick) -> bool:
+        """True if this person may speak to the soul where the question was asked."""
+        known = self._conversation_of_press(press)
+        if known is None:
             return False
         may_speak = self._allowed.may_speak(press.user, press.channel, known.event.where)
-        if not may_speak and press.user not in self._owners:
+        return may_speak or press.user in self._owners
+
+    def _conversation_of_press(self, press: ButtonClick) -> Entry[ConversationOpened] | None:
+        known = self._journal.latest_of_kind(press.asked.partition("@")[0], ConversationOpened)
+        if known is None or known.event.channel != press.channel:
+            return None
+        return known
+
+    async def _record_press(
+        self, press: ButtonClick, key: str, fields: Mapping[str, Any] = NO_FIELDS
+    ) -> bool:
+        """Record an answer, whose validity the turn judges; return False if this person may not press."""
+        known = self._conversation_of_press(press)
+        if known is None or not self._may_press(press):
             return False
         name = self._people.known_name(press.user) or self._name_in_thread(known.thread, press.user)
         event = ButtonPress(
@@ -274,6 +324,7 @@ class Inbox:
             answers=press.asked,
             value=press.value,
             owner=press.user in self._owners,
+            fields=fields,
         )
         await self._record_and_wake(known, key, event)
         return True

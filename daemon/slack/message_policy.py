@@ -179,7 +179,8 @@ POLITE_WORDS = """
 
 ASIDE = frozenset(POLITE_WORDS.split())
 TRACE = re.compile(r"!trace[.?!]*", re.IGNORECASE)
-HELP = re.compile(r"!help(?:\s+!?(?:help|memory|forget|delete|trace|stop))?[.?!]*", re.IGNORECASE)
+HELP = re.compile(r"!help(?:\s+!?(?:help|memory|forget|delete|trace|allowed|stop))?[.?!]*", re.IGNORECASE)
+ALLOWED = re.compile(r"!allowed(?:\s+\d{1,6}\s+off)?[.?!]*", re.IGNORECASE)
 DELETE = re.compile(r"!delete(?:\s+(?:all\s+)?your\s+messages)?(?:\s+here)?[.?!]*", re.IGNORECASE)
 
 FULL_WIDTH = "\uff01"
@@ -214,6 +215,8 @@ def command_of(message: SlackMessage, me: BotIdentity) -> MessageCommand:
         return "trace"
     if HELP.fullmatch(alone):
         return "help"
+    if ALLOWED.fullmatch(alone):
+        return "allowed"
     if DELETE.fullmatch(alone):
         return "delete"
     if COMMAND.fullmatch(alone):

@@ -57,6 +57,7 @@ from daemon.slack.places import (
 )
 from daemon.slack.shared_files import SlackFileSource, SlackSourceProvider
 from daemon.slack.speaker import SlackSpeaker
+from daemon.slack.user_groups import SlackUserGroups
 from daemon.slack.web_api import (
     OUT_OF_REACH,
     TIMEOUT,
@@ -73,13 +74,13 @@ from daemon.slack.web_api import (
     socket_url,
 )
 
-Listen = Callable[[AsyncBoltRequest], Awaitable[bool]]
-"""Handler of an envelope; returns True if the envelope may be acked."""
+Listen = Callable[[AsyncBoltRequest], Awaitable[str | None]]
+"""Handler of an envelope; returns the payload of its ack (JSON, often empty), None if it may not be acked."""
 
-TAKEN = ("event_callback", "block_actions", "app_rate_limited")
+TAKEN = ("event_callback", "block_actions", "view_submission", "app_rate_limited")
 """Types of payloads for the inbox; others are ignored."""
 
-PARTS = ("type", "event", "actions", "user", "channel")
+PARTS = ("type", "event", "actions", "user", "channel", "view", "trigger_id")
 """Fields of a payload that Bolt gets."""
 
 BEAT = 10.0
@@ -160,20 +161,26 @@ class SlackConnection:
     async def _answer(self, frame: dict[str, Any]) -> None:
         payload = frame.get("payload")
         request = _bolt_request(payload)
+        answer = ""
         if request is None:
             if not isinstance(payload, Mapping) or payload.get("type") in TAKEN:
                 log.warning("Acked and ignored a malformed envelope of Slack.")
         else:
             self._hearing.note_event(first_text(frame, "type"))
-            if not await self._listen(request):
+            heard = await self._listen(request)
+            if heard is None:
                 return
-        await self._ack(first_text(frame, "envelope_id"))
+            answer = heard
+        await self._ack(first_text(frame, "envelope_id"), answer)
 
-    async def _ack(self, envelope: str) -> None:
+    async def _ack(self, envelope: str, answer: str) -> None:
+        ack: dict[str, Any] = {"envelope_id": envelope}
+        if answer:
+            ack["payload"] = json.loads(answer)
         for connection in (self, *self._hearing.lines):
             if not connection._ws.closed:
                 with suppress(ConnectionError):
-                    return await connection._ws.send_str(json.dumps({"envelope_id": envelope}))
+                    return await connection._ws.send_str(json.dumps(ack))
         return None
 
     def _end(self, why: str) -> None:
@@ -398,9 +405,11 @@ class ConnectionPool:
         await connection.close()
         self.hearing.lines.discard(connection)
 
-    async def _listen(self, request: AsyncBoltRequest) -> bool:
+    async def _listen(self, request: AsyncBoltRequest) -> str | None:
         response = await self.app.async_dispatch(request)
-        return response.status == HTTPStatus.OK
+        if response.status != HTTPStatus.OK:
+            return None
+        return response.body or ""
 
     def _ended(self, keeping: asyncio.Task[None]) -> None:
         if keeping.cancelled():
@@ -464,6 +473,7 @@ class SlackSurface:
             self.name = workspace.me.name
             web = workspace.web
             archive = ConversationArchive(web)
+            self.user_groups = SlackUserGroups(web)
             self.files = SlackFileSource(web=web, access=self.access)
             self.shelf = SlackSourceProvider(workspace=workspace, archive=archive, fetcher=self.files)
             self.own_deletion = SlackMessageDeleter(workspace, archive)
@@ -478,6 +488,7 @@ class SlackSurface:
             app = _app(web.client, workspace.me, self._inbox)
             self._sockets = ConnectionPool(app, web, self.access, session, self.hearing, self._read_missed)
             opening.push_async_callback(self._inbox.bot_messages.close)
+            opening.push_async_callback(self._inbox.modals.close)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
             self.speaker.begin()
@@ -525,6 +536,14 @@ class SlackSurface:
     def team(self) -> str:
         """The workspace's id; empty before the context is entered."""
         return self._workspace.me.team if self.name else ""
+
+    async def is_of_workspace(self, id: str) -> bool:
+        """True if Slack says that this user is a full member of the workspace: no guest and no outsider."""
+        return await self._workspace.people.look_up_audience(id) == "dm"
+
+    async def members_of(self, group: str) -> Collection[str] | None:
+        """Return the ids of a user group's members; None if they cannot be read now."""
+        return await self.user_groups.members_of(group)
 
     async def name_of(self, id: str) -> str:
         """Return the name of an id, or "" if Slack is late."""

@@ -42,6 +42,7 @@ from daemon.kinds import (
     SpeechFinished,
     SpeechPosted,
     StopRequest,
+    ToolErrand,
     UnpromptedMessage,
     moment_of,
 )
@@ -67,6 +68,13 @@ REMEMBERING_PROCESS = "remembering"
 
 EXPERT_PROCESS = "expert"
 """Playbook with its own model; only Escalate leads to it."""
+
+
+CALLING_PROCESS = "calling"
+
+
+ERRANDS_PROCESS = "errands"
+"""Playbook that offers all tools; it is there only where servers have some."""
 
 
 SELF_CALL_TEXT = "prompts/open/asked"
@@ -207,6 +215,8 @@ def _select_messages(
 
 
 def _select_unprompted(message: Entry[UnpromptedMessage]) -> SoulInputSelection:
+    if isinstance(message.event, ToolErrand):
+        return SoulInputSelection(inputs=[message], process=CALLING_PROCESS)
     if message.event.leave:
         return SoulInputSelection(inputs=[message], process="asking_leave")
     return SoulInputSelection(inputs=[message], process="saying")

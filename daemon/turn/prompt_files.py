@@ -70,8 +70,8 @@ class PromptFiles:
         self._unrecorded: list[PromptFault] = []
         self._good: Mapping[str, str] = {}
         """Last good versions; the mapping is replaced, never changed."""
-        self._set: tuple[Mapping[str, str], str] = (self._good, "")
-        """Texts as last recorded, and the digest of the set."""
+        self._set: tuple[Mapping[str, str], object, str] = (self._good, (), "")
+        """Texts as last recorded, what the made ones are about, and the digest of the set."""
         self._sets: dict[str, Mapping[str, str]] = {"": {}}
         self._entered: dict[str, Entry[PromptVersion]] = {}
         self._seen = False
@@ -90,16 +90,16 @@ class PromptFiles:
             name.removeprefix(PLAYBOOK_FOLDER) for name in self._good if name.startswith(PLAYBOOK_FOLDER)
         )
 
-    async def current_set(self, make: Make = _nothing) -> str:
+    async def current_set(self, make: Make = _nothing, about: object = ()) -> str:
         """Record all texts and those of `make`; return the digest of the set.
 
-        `make` must be the same each time.
+        `make` must make the same each time of the same texts and the same `about`.
         """
         self._look_once()
         await self._record_faults()
         good = self._good
-        entered, key = self._set
-        if entered is not good:
+        entered, told, key = self._set
+        if entered is not good or told != about:
             every = {**good, **make(good)}
             shas = await asyncio.gather(*(self.record_text(name, text) for name, text in every.items()))
             texts = dict(zip(every, shas, strict=True))
@@ -109,7 +109,7 @@ class PromptFiles:
                 await self._journal.append(
                     JOURNAL_THREAD, PromptSet(texts=texts), key=f"texts:{key}", author="core"
                 )
-            self._set = (good, key)
+            self._set = (good, about, key)
         return key
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from daemon.engine.event import PART, Entry, Input, fingerprint, of_kind, parent_of, part_key, seqs_of
+from daemon.engine.exceptions import FencedError
 from daemon.engine.journal.reader import JournalReader
 from daemon.engine.kinds import CancelRequest, InputsReceived, ThreadEnded, ThreadSpawned, WaitBegan
 from daemon.errors import ContentRefused, PostFailed
@@ -20,11 +21,14 @@ from daemon.kinds import (
     ButtonPress,
     ContextCleared,
     PersonMessage,
+    ProgramEnded,
     QuestionAnswered,
     QuestionAsked,
     SoulTurnBegan,
     SoulTurnEnded,
     SpeechFinished,
+    Status,
+    ToolErrand,
     UnpromptedMessage,
     UnpromptedOutcome,
 )
@@ -34,6 +38,7 @@ from daemon.memory import Memory
 from daemon.ports import Button, ButtonRow
 from daemon.prompts.elements import clean_name_text, parse_labels
 from daemon.turn.branches import watches_of_thread
+from daemon.turn.forms import SUBMITTED
 from daemon.turn.recall import entry_as_memory, recall_kept
 from daemon.turn.speech import is_broken_off, speech_at, speech_key_of
 from daemon.turn.turn import Turn
@@ -62,7 +67,7 @@ class Answer:
     """The answer to a question: the value of a choice, or the words, and by whom; both empty if by nobody.
 
     `at` is its time (Unix seconds). `memories` are the question, everything that the thread kept meanwhile,
-    and the answer. `more`: something else was said meanwhile.
+    and the answer. `more`: something else was said meanwhile. `fields` are the values of a form.
     """
 
     value: str
@@ -70,6 +75,7 @@ class Answer:
     at: float
     memories: tuple[Memory, ...] = ()
     more: bool = False
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 NO_ANSWER = Answer(value="", by="", at=0.0)
@@ -129,11 +135,33 @@ async def report_unprompted_outcome(turn: Turn, outcome: Became, execution: str 
     message = _unprompted_message_of(turn.journal, execution or turn.execution.id)
     if message is None:
         return
+    if isinstance(message.event, ToolErrand):
+        await report_tool_call(turn, message.event, "error", outcome)
+        return
     key = f"said-out:{message.key}"
     if turn.journal.get(key) is None:
         there = message.event.to or turn.thread
         told = UnpromptedOutcome(by=message.event.by, to=there, outcome=outcome)
         await turn.execution.append(told, key, cause=message.seq)
+
+
+async def report_tool_call(turn: Turn, errand: ToolErrand, status: Status, result: str) -> None:
+    """Tell the inner life what came of its tool call: the first report counts."""
+    journal = turn.journal
+    request = journal.entry(errand.call)
+    if not journal.is_pending(request.seq):
+        return
+    ended = ProgramEnded(process=request.seq, name=request.event.tool, status=status, result=result)
+    with suppress(FencedError):  # it was reported, or forgotten, meanwhile
+        await journal.append(
+            request.thread,
+            ended,
+            key=part_key(request.key, "ended"),
+            author="core",
+            cause=request.seq,
+            closes=[request.seq],
+            requires=request.seq,
+        )
 
 
 # Questions
@@ -275,7 +303,9 @@ async def answer_branch(turn: Turn, answer: Answer, execution: str = "") -> None
     words = ""
     if answer.memories:
         words = answer.memories[-1].content
-    relayed = BranchAnswer(answers=request.asks, value=answer.value, by=answer.by, text=words)
+    relayed = BranchAnswer(
+        answers=request.asks, value=answer.value, by=answer.by, text=words, fields=answer.fields
+    )
     await turn.execution.append(relayed, key, thread=request.branch)
 
 
@@ -291,18 +321,18 @@ async def ask(turn: Turn, name: str, question: Question) -> Answer:
 
     A client of the soul's MCP server cannot press a button, so nobody answers a question with choices there.
     """
-    _check(turn, question)
+    check_question(turn, question)
     if turn.is_served and question.choices:
         return NO_ANSWER
-    asks = _question_event(question)
+    asks = question_event(question)
 
     async def say(key: str) -> QuestionAsked:
         about = fingerprint(name, asks, question.wait)
         labels = tuple(choice.label for choice in question.choices)
-        return replace(asks, said=await _say_question(turn, key, question, about), labels=labels)
+        return replace(asks, said=await say_question(turn, key, question, about), labels=labels)
 
     async def keep(asked: Entry[QuestionAsked], given: Entry[Input]) -> QuestionAnswered:
-        return await _answer_event(turn, asked, given, question)
+        return await answer_event(turn, asked, given, question)
 
     answer = await turn.ctx.ask_for(
         name,
@@ -316,10 +346,11 @@ async def ask(turn: Turn, name: str, question: Question) -> Answer:
     asked: Entry[QuestionAsked] = turn.journal.entry(answer.event.asked)
     await remove_buttons(turn, asked, answer.event.text)
     turn.resume_at(answer.at, was_told=bool(question.to))
-    return _answer_with_memories(turn, asked, answer)
+    return answer_with_memories(turn, asked, answer)
 
 
-def _check(turn: Turn, question: Question) -> None:
+def check_question(turn: Turn, question: Question) -> None:
+    """Raise an error for a question that nobody could answer."""
     if not question.to:
         return
     if not question.resumes and not question.text.strip():
@@ -330,7 +361,8 @@ def _check(turn: Turn, question: Question) -> None:
         )
 
 
-def _question_event(question: Question) -> QuestionAsked:
+def question_event(question: Question) -> QuestionAsked:
+    """Return the entry of a question, without what its asking brings."""
     return QuestionAsked(
         text=question.text,
         to=tuple(question.to),
@@ -342,7 +374,8 @@ def _question_event(question: Question) -> QuestionAsked:
     )
 
 
-async def _say_question(turn: Turn, key: str, question: Question, about: str) -> tuple[int, ...]:
+async def say_question(turn: Turn, key: str, question: Question, about: str) -> tuple[int, ...]:
+    """Post a question, or have the root post it; return the seqs of its receipts."""
     if not question.text:
         return ()
     if not turn.addressed:
@@ -356,28 +389,31 @@ async def _say_question(turn: Turn, key: str, question: Question, about: str) ->
     return tuple(seqs_of(spoken))
 
 
-async def _answer_event(
+async def answer_event(
     turn: Turn, asked: Entry[QuestionAsked], given: Entry[Input], question: Question
 ) -> QuestionAnswered:
+    """Return what an input answers, and what the thread kept meanwhile."""
     meanwhile = tuple(_meanwhile(turn, asked))
     answer = QuestionAnswered(input=given.seq, asked=asked.seq, about=asked.event.about, meanwhile=meanwhile)
     event = given.event
     if isinstance(event, ButtonPress):
         name = await turn.speaker.name(given.author) or event.name
-        text = _choice_in_words(name, question, event.value)
-        return replace(answer, value=event.value, by=given.author, text=text)
+        text = _choice_in_words(name, question, event)
+        return replace(answer, value=event.value, by=given.author, text=text, fields=event.fields)
     if isinstance(event, BranchAnswer):
-        return replace(answer, value=event.value, by=event.by, text=event.text)
+        return replace(answer, value=event.value, by=event.by, text=event.text, fields=event.fields)
     if isinstance(event, PersonMessage):
         said = of_kind(PersonMessage, turn.journal.entries_at(turn.execution.began.event.inputs))
         return replace(answer, value=event.text, by=event.user, seqs=tuple(seqs_of(said)))
     return answer
 
 
-def _choice_in_words(name: str, question: Question, value: str) -> str:
-    label = value
+def _choice_in_words(name: str, question: Question, press: ButtonPress) -> str:
+    label = press.value
+    if press.value == SUBMITTED:
+        label = press.text
     for choice in question.choices:
-        if choice.value == value:
+        if choice.value == press.value:
             label = choice.label
     return f"[{clean_name_text(name)} chose “{label}”]"
 
@@ -397,7 +433,8 @@ def _meanwhile(turn: Turn, asked: Entry[QuestionAsked]) -> list[int]:
     return [*seqs_of(summed_up), *said, *seqs_of(past.overheard)]
 
 
-def _answer_with_memories(turn: Turn, asked: Entry[QuestionAsked], answer: Entry[QuestionAnswered]) -> Answer:
+def answer_with_memories(turn: Turn, asked: Entry[QuestionAsked], answer: Entry[QuestionAnswered]) -> Answer:
+    """Return an answer with everything that is to be remembered of it."""
     event = answer.event
     seqs = [*asked.event.said, *event.meanwhile, *event.seqs]
     memories: list[Memory] = [*recall_kept(turn.journal.entries_at(seqs), turn.tag_suffix)]
@@ -409,6 +446,7 @@ def _answer_with_memories(turn: Turn, asked: Entry[QuestionAsked], answer: Entry
         at=answer.at,
         memories=tuple(memories),
         more=bool(event.meanwhile),
+        fields=event.fields,
     )
 
 

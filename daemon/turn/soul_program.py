@@ -376,7 +376,7 @@ class SoulProgram(Program):
                 texts=first.event.texts,
             )
         assert isinstance(taken, SoulInputSelection)
-        texts = await self._deps.texts.current_set(self._deps.make_texts)
+        texts = await self._deps.record_texts()
         if taken.process:
             return SoulTurnBegan(
                 execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from daemon.claude.availability import ModelAvailability
@@ -19,6 +20,7 @@ from daemon.engine.clock import Clock
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, InputRank, StepEvent, in_seq_order, of_kind, root_of, seqs_of
 from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import ALWAYS
 from daemon.engine.journal.writer import Fence
 from daemon.engine.kinds import InputsReceived, ThreadSpawned
 from daemon.kinds import (
@@ -65,6 +67,7 @@ from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DELIBERATION_PROCESS,
     EDITS_STEP,
+    ERRANDS_PROCESS,
     answers_open_question,
     edit_ts,
     in_slack_order,
@@ -115,7 +118,8 @@ class TurnDependencies:
 
     `owners` are the ids of those who own the soul, `console` is the address of its page. A thread begins in
     the process `initial`; `offered` may be chosen (name to the texts that say when), those `at_once` within
-    the turn that chooses them; `actions` are all that may be chosen, with the owner's `own_actions`. Branches
+    the turn that chooses them; `actions` are all that may be chosen, with the owner's `own_actions`.
+    `servers_at` names the servers of tools as of an entry (seq); without any, no errands are run. Branches
     go `depth` threads deep. Without `readings` nothing long can be read. `show_call` is given the thread, the
     key and the name of a model call, and shows its answer as it comes. `fits` says which entries end a wait
     of the inner life.
@@ -138,6 +142,7 @@ class TurnDependencies:
     at_once: Collection[str] = ()
     own_actions: Sequence[OwnAction] = ()
     actions: Collection[str] = ()
+    servers_at: Callable[[int], Sequence[str]] = lambda _seq: ()
     owners: Sequence[str] = ()
     console: str = ""
     depth: int = 3
@@ -153,19 +158,30 @@ class TurnDependencies:
     to_delete: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when somebody wants messages of the soul deleted."""
 
-    @property
-    def process_reasons(self) -> Mapping[str, Sequence[str]]:
-        """The processes that one may go over into: name to the texts that say when."""
-        return self.offered or dict.fromkeys(self.processes, ())
+    def process_reasons(self, servers: Sequence[str] = ()) -> Mapping[str, Sequence[str]]:
+        """Return the processes that one may go over into, where these servers have tools: name to the texts
+        that say when.
+        """
+        known = self.offered or dict.fromkeys(self.processes, ())
+        if servers:
+            return known
+        return {name: sources for name, sources in known.items() if name != ERRANDS_PROCESS}
 
-    def make_texts(self, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Make the texts of the system text that follow from the owner's and from what is configured."""
+    async def record_texts(self) -> str:
+        """Record the owner's texts, and those that follow from them and from what is configured; return the
+        digest of the set.
+        """
+        servers = tuple(self.servers_at(ALWAYS))
+        return await self.texts.current_set(partial(self._make_texts, servers), servers)
+
+    def _make_texts(self, servers: Sequence[str], texts: Mapping[str, str]) -> Mapping[str, str]:
         soul = ConfiguredBehaviour(
             texts=texts,
-            processes=self.process_reasons,
+            processes=self.process_reasons(servers),
             at_once=self.at_once,
             actions=self.actions,
             own_actions=self.own_actions,
+            servers=servers,
         )
         return make_system_texts(soul)
 
@@ -213,8 +229,6 @@ class Turn:
     def _read_configuration(self, deps: TurnDependencies) -> None:
         self.owners = deps.owners
         """The ids of those who own the soul, in order."""
-        self.processes = deps.process_reasons
-        """The processes that this one may go over into: name to the texts of which the first says when."""
         self.immediate_processes = deps.at_once
         """Processes of `processes` that run within the turn that chooses them."""
         self.own_actions = deps.own_actions
@@ -227,6 +241,10 @@ class Turn:
         """The seq of the entry with which this execution first began: everything is read as of then."""
         self.began_at = self.first.at
         """The time of its begin, or of the last answer: its only clock, in Unix seconds."""
+        self.servers = self.deps.servers_at(self.began_seq)
+        """The servers that have tools, by name."""
+        self.processes = self.deps.process_reasons(self.servers)
+        """The processes that this one may go over into: name to the texts of which the first says when."""
         self.process = self.first.event.process
         self.apart = self.first.event.apart
         """Set for a turn beside what the thread is about: it leaves the thread's process as it is."""
@@ -250,7 +268,7 @@ class Turn:
         """True if this is a conversation in a DM, of which there may be many."""
         self.place = self.opened.event.place if self.opened else "a conversation"
         """The place of this conversation, for a sentence: "a direct message", "#general"."""
-        self.deciders: Sequence[str] = () if self.root == INNER else self.readers_among(self.owners)
+        self.deciders: Sequence[str] = self.readers_among(self.owners)
         """Owners who can read this conversation."""
 
     def _read_inputs(self, taken: Sequence[int]) -> None:
@@ -288,7 +306,12 @@ class Turn:
     # The conversation
 
     def readers_among(self, people: Sequence[str]) -> Sequence[str]:
-        """Return those of them who can read this conversation: in a DM, only the person whose it is."""
+        """Return those of them who can read this conversation: in a DM, only the person whose it is.
+
+        Nobody reads the inner life, so that nobody can be asked in it.
+        """
+        if self.root == INNER:
+            return ()
         if self.opened is None or self.opened.event.where not in ("dm", SERVED_PLACE):
             return people
         return [person for person in people if person == self.opened.event.user]
@@ -425,12 +448,17 @@ class Turn:
         return await self.ctx.step(name, asks, within, kind, patient=False)
 
     async def effect(
-        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]], *, repeatable: bool
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        do: Callable[[], Awaitable[str | ActionObserved]],
+        *,
+        repeatable: bool,
     ) -> Entry[ActionObserved]:
         """Do something in the world, once; the entry has its result, or says that nobody knows it."""
 
         async def observed() -> ActionObserved:
-            return ActionObserved(name=name, text=await do())
+            return _as_observed(name, await do())
 
         unknown = ActionObserved(name=name, text=UNKNOWN_OUTCOME)
         return await self.ctx.effect(
@@ -438,12 +466,12 @@ class Turn:
         )
 
     async def effect_soon(
-        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]]
+        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str | ActionObserved]]
     ) -> ActionObserved:
         """Do something that may be done again, without waiting until it is recorded."""
 
         async def observed() -> ActionObserved:
-            return ActionObserved(name=name, text=await do())
+            return _as_observed(name, await do())
 
         return await self.ctx.effect_soon(ActionStarted(name=name, args=args), observed)
 
@@ -632,6 +660,12 @@ class Turn:
 
 Process = Callable[[Turn], Awaitable["WorkingMemory | Transition"]]
 """A mental process: one mode of behaviour."""
+
+
+def _as_observed(name: str, result: str | ActionObserved) -> ActionObserved:
+    if isinstance(result, str):
+        return ActionObserved(name=name, text=result)
+    return result
 
 
 def _is_to_soul(entry: Entry[PersonMessage]) -> bool:

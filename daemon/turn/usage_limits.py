@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +22,7 @@ from daemon.engine.journal.reader import JournalReader
 from daemon.engine.kinds import OutageBegan, QuestionWithdrawn, TurnResumed
 from daemon.kinds import (
     INNER,
+    ActionStarted,
     Ending,
     IncomingMessage,
     LimitReached,
@@ -41,7 +42,7 @@ IDLE_ENDING_KINDS = (QuestionAnswered, QuestionWithdrawn, SoulTurnBegan, TurnRes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageTotals:
-    """Usage: calls, tokens in and out, billed dollars, seconds.
+    """Usage: calls of models, tokens in and out, billed dollars, seconds, calls of tools.
 
     Seconds are those of calls; of an execution, those in which it was active.
     """
@@ -50,17 +51,24 @@ class UsageTotals:
     tokens: int = 0
     usd: float = 0.0
     seconds: float = 0.0
+    tools: int = 0
 
     def with_call(self, call: ModelCall) -> UsageTotals:
         if call.outcome == "over-budget" or call.taken_from:
             return self
         counts = not (call.reading or call.gave_way)
-        return UsageTotals(
+        return replace(
+            self,
             calls=self.calls + counts,
             tokens=self.tokens + call.usage.total,
             usd=self.usd + call.cost,
             seconds=self.seconds + call.seconds * counts,
         )
+
+    def with_action(self, action: ActionStarted) -> UsageTotals:
+        if not action.is_tool_call or action.taken_from:
+            return self
+        return replace(self, tools=self.tools + 1)
 
     def reached_limit(self, limits: Limits) -> str:
         """Return the first limit reached: "calls", "tokens", "money" or "time"; empty if none."""
@@ -106,6 +114,8 @@ def usage_of_execution(entries: Sequence[Entry[Any]], now: float, owners: Collec
     spent = NO_USAGE
     for call in of_kind(ModelCall, own):
         spent = spent.with_call(call.event)
+    for action in of_kind(ActionStarted, own):
+        spent = spent.with_action(action.event)
     seconds = active_seconds(own, readings=False)
     if not _depth(own):
         seconds += max(now - own[-1].at, 0.0)
@@ -239,6 +249,13 @@ class ReadingAllowance:
         return self.reached_limit
 
 
+CountedEvent = ModelCall | LookUpCall | QuestionAnswered | ActionStarted
+
+
+COUNTED_KINDS = (ModelCall, LookUpCall, QuestionAnswered, ActionStarted)
+"""Kinds that change the spending of a day."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailySpending:
     """A UTC day: its begin, and the dollars billed (in a rehearsal, their `worth`).
@@ -257,9 +274,7 @@ class DailySpending:
     def can_spend(self, amount: float, daily: float) -> bool:
         return amount == 0 or self.cost - self.lifted + amount <= daily
 
-    def with_entry(
-        self, entry: Entry[ModelCall | LookUpCall | QuestionAnswered], owners: Collection[str]
-    ) -> DailySpending:
+    def with_entry(self, entry: Entry[CountedEvent], owners: Collection[str]) -> DailySpending:
         if not self.began <= entry.at < self.began + DAY:  # a time after the day: the clock was ahead
             return self
         if isinstance(entry.event, ModelCall):
@@ -267,6 +282,8 @@ class DailySpending:
         if isinstance(entry.event, LookUpCall):
             cost, worth = entry.event.cost, entry.event.worth
             return replace(self, cost=self.cost + cost, worth=self.worth + worth)
+        if isinstance(entry.event, ActionStarted):
+            return self._with_action(entry.event)
         match resets_limit(entry.event, owners):
             case "day":
                 return replace(self, lifted=self.cost)
@@ -274,6 +291,12 @@ class DailySpending:
                 person = str(entry.event.about.get("person"))
                 return replace(self, people={**self.people, person: NO_USAGE})
         return self
+
+    def _with_action(self, action: ActionStarted) -> DailySpending:
+        people = dict(self.people)
+        for person in action.args["for"] if action.is_tool_call else ():
+            people[person] = self.people.get(person, NO_USAGE).with_action(action)
+        return replace(self, people=people)
 
     def with_call(self, call: ModelCall, *, inner: bool) -> DailySpending:
         if call.taken_from:  # the call was paid before a restart
@@ -334,14 +357,12 @@ class DailyBudget:
         self._begin(began)
         if not self._upto:
             self._day, self._upto = _read_day(self._journal, began, self.owners)
-        newest = self._journal.change_counter(ModelCall, LookUpCall, QuestionAnswered)
+        newest = self._journal.change_counter(*COUNTED_KINDS)
         if newest == self._newest:
             return self._day
         self._newest = newest
-        found: list[Entry[ModelCall | LookUpCall | QuestionAnswered]]
-        found = self._journal.entries_of_kind(
-            ModelCall, LookUpCall, QuestionAnswered, since=self._upto, at=began
-        )
+        found: list[Entry[CountedEvent]]
+        found = self._journal.entries_of_kind(*COUNTED_KINDS, since=self._upto, at=began)
         for entry in found:
             self._day = self._day.with_entry(entry, self.owners)
             self._upto = entry.seq
@@ -418,18 +439,17 @@ def _read_day(journal: JournalReader, began: float, owners: Collection[str]) -> 
     """
     upto = journal.last_seq_of_all()
     day = DailySpending(began=began)
-    answers: list[Entry[LookUpCall | QuestionAnswered]] = journal.entries_of_kind(
-        LookUpCall, QuestionAnswered, at=began
-    )
+    others: list[Entry[CountedEvent]]
+    others = journal.entries_of_kind(LookUpCall, QuestionAnswered, ActionStarted, at=began)
     for seq, thread, _, at, fields in journal.fields_of_kind(
         [ModelCall], COUNTED_FIELDS, upto=upto, at=began
     ):
-        while answers and answers[0].seq < seq:
-            day = day.with_entry(answers.pop(0), owners)
+        while others and others[0].seq < seq:
+            day = day.with_entry(others.pop(0), owners)
         if at < began + DAY:  # a time after the day: the clock was ahead
             day = day.with_call(_counted(json.loads(fields)), inner=root_of(thread) == INNER)
-    for answered in answers:
-        day = day.with_entry(answered, owners)
+    for other in others:
+        day = day.with_entry(other, owners)
     return day, upto
 
 
@@ -527,6 +547,8 @@ class LimitChecker:
         self._single = single
         self._calling = Counter[str]()
         """Number of running calls by root thread."""
+        self._tool_calls = Counter[str]()
+        """Number of tool calls that are not recorded yet, by root thread."""
         self._trees: OrderedDict[tuple[str, str], tuple[int, UsageTotals]] = OrderedDict()
 
     def exceeded(
@@ -555,6 +577,49 @@ class LimitChecker:
         if bound:
             return LimitReached(bound=bound, resets="turn")
         return self._beyond_a_turn(root, people)
+
+    def exceeded_by_tool(
+        self, entries: Sequence[Entry[Any]], people: Iterable[str], *, as_tree: bool = False
+    ) -> LimitReached | None:
+        """Return the limit that forbids one more call of a tool; parameters are as in `exceeded`.
+
+        `as_tree`: everything in the tree since a person's last message counts as one turn.
+        """
+        root = root_of(entries[0].thread)
+        if as_tree:
+            of_turn = self.usage_of_tree(root, "turn").tools
+        else:
+            of_turn = usage_of_execution(entries, self._clock.now(), self._budget.owners).tools
+        bounds = [("turn", "", of_turn, self._turn.tools)]
+        if self._thread.tools is not None:
+            bounds.append(("thread", "", self.usage_of_tree(root, "thread").tools, self._thread.tools))
+        today = self._budget.today().people
+        bounds += [("person", one, today.get(one, NO_USAGE).tools, self._person.tools) for one in people]
+        for resets, person, used, most in bounds:
+            if most is not None and used + self._tool_calls[root] >= most:
+                return LimitReached(bound="tools", resets=resets, person=person)
+        return None
+
+    @contextmanager
+    def count_tool_call(self, root: str) -> Iterator[Callable[[], None]]:
+        """Count a tool call that is not recorded yet, so that parallel ones include it; yield a function that
+        ends this when it is recorded.
+        """
+        is_counted = True
+
+        def end() -> None:
+            nonlocal is_counted
+            if is_counted:
+                is_counted = False
+                self._tool_calls[root] -= 1
+                if not self._tool_calls[root]:
+                    del self._tool_calls[root]
+
+        self._tool_calls[root] += 1
+        try:
+            yield end
+        finally:
+            end()
 
     def count_approvals(self, thread: str) -> int:
         """Return how often owners reset limits in this thread."""
@@ -608,13 +673,15 @@ class LimitChecker:
         """Return the usage of a thread and its branches since a person's message or a reset."""
         seq, spent = self._trees.pop((root, resets), (0, NO_USAGE))
         for entry in self._journal.tree_entries(
-            root, ModelCall, QuestionAnswered, IncomingMessage, since=seq
+            root, ModelCall, QuestionAnswered, IncomingMessage, ActionStarted, since=seq
         ):
             seq = entry.seq
             if isinstance(entry.event, ModelCall):
                 spent = spent.with_call(entry.event)
             elif resets_limit(entry.event, self._budget.owners) == resets or is_from_person(entry.event):
                 spent = NO_USAGE
+            elif isinstance(entry.event, ActionStarted):
+                spent = spent.with_action(entry.event)
         self._trees[root, resets] = seq, spent
         if len(self._trees) > MOST_CACHED_THREADS:
             self._trees.popitem(last=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from rehearsal.api import chat, conversations, reactions, set_status, uploads, users
+from rehearsal.api import chat, conversations, reactions, set_status, uploads, users, views
 from rehearsal.api.call import MethodCall, arguments, caller_of
 from rehearsal.faults import Value
 from rehearsal.people import TokenOwner
@@ -24,6 +24,7 @@ METHODS = {
     **reactions.METHODS,
     **set_status.METHODS,
     **uploads.METHODS,
+    **views.METHODS,
 }
 
 

@@ -16,6 +16,7 @@ from rehearsal.people import (
     TEAM_DOMAIN,
     TEAM_NAME,
     TEAM_URL,
+    USER_GROUPS,
     bot_json,
     handle_of,
     user_json,
@@ -66,6 +67,13 @@ def user_conversations(call: MethodCall) -> dict[str, Any]:
     return {"channels": [channel_json(channel, call.user) for channel in found], **more}
 
 
+def group_users(call: MethodCall) -> dict[str, Any]:
+    members = USER_GROUPS.get(call.need("usergroup"))
+    if members is None:
+        raise ApiError("no_such_subteam")
+    return {"users": list(members)}
+
+
 def bot_info(call: MethodCall) -> dict[str, Any]:
     for app in APPS:
         if app.bot == call.need("bot"):
@@ -97,6 +105,7 @@ METHODS = {
     "users.info": ApiMethod(answer=user_info, scope="users:read"),
     "users.list": ApiMethod(answer=user_list, scope="users:read"),
     "users.conversations": ApiMethod(answer=user_conversations, scope="channels:read"),
+    "usergroups.users.list": ApiMethod(answer=group_users, scope="usergroups:read"),
     "bots.info": ApiMethod(answer=bot_info, scope="users:read"),
     "team.info": ApiMethod(answer=team_info, scope="team:read"),
 }

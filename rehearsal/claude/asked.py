@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from itertools import chain
 from operator import attrgetter
 from typing import Any
+from unicodedata import combining, normalize
 
 from rehearsal.claude.keepsakes import AFTER, BEFORE, SELF, each_once, facts_in
 from rehearsal.claude.matching import shared
@@ -55,6 +56,7 @@ PRIVATE = re.compile(
     re.I,
 )
 PROBLEM = "problem_solving"
+ERRANDS = "errands"
 OPEN_THOUGHT = "deliberation"
 READING = "deep_reading"
 TURNS = frozenset({"conversation", "closing", PROBLEM, OPEN_THOUGHT, READING})
@@ -62,6 +64,8 @@ TURNS = frozenset({"conversation", "closing", PROBLEM, OPEN_THOUGHT, READING})
 ACTION = re.compile(r"(?<![\w@/.<-])(?:[A-Z][a-z0-9]+){2,}\b|(?<![\w@/.<-])[a-z0-9]+(?:_[a-z0-9]+)+\b")
 OFFERED = re.compile(r"\b(?P<name>[A-Z][A-Za-z0-9]*) — (?P<about>[^;]*)")
 """Owner's action in the description of a process."""
+SYSTEMS = re.compile(r"\bSystems there:\s*([^.;\n]*)")
+"""Names of tool servers in the description of a process."""
 NAMES_SECTIONS = re.compile(r"\bnote\b[^.]*\bnames\b[^.]*\bsections\b", re.I)
 """Says that a note names the sections: without one the answer has none."""
 RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
@@ -142,10 +146,12 @@ class TagSection:
         """
         if PROBLEM not in self.choices or OUTRIGHT.search(words):
             return ""
+        if ERRANDS in self.choices and names_system(words, self._about(ERRANDS)):
+            return ERRANDS
         where = self._offering(words)
         if where or DEED.search(words):
             return where
-        own = [choice for choice in self.choices if choice not in TURNS]
+        own = [choice for choice in self.choices if choice not in (*TURNS, ERRANDS)]
         score = {choice: len(shared(words, f"{choice} {self._about(choice)}")) for choice in own}
         best = max(own, key=score.__getitem__, default="")
         if best and score[best]:
@@ -224,6 +230,18 @@ class ModelRequest:
         lines = [_said(note).words for note in self.notes.get(self.person, ())]
         noted = list(chain.from_iterable(facts_in(line) or [line] for line in lines))
         return [fact for fact in each_once([*here, *noted, *facts_in(self.words)]) if fact not in gone]
+
+
+def names_system(words: str, about: str) -> bool:
+    """True if these words name one of the systems that a description lists."""
+    listed = SYSTEMS.search(about)
+    systems = re.findall(r"[\w-]+", listed[1]) if listed else []
+    said = set(re.findall(r"[\w-]+", without_accents(words).casefold()))
+    return any(without_accents(system).casefold() in said for system in systems)
+
+
+def without_accents(text: str) -> str:
+    return "".join(one for one in normalize("NFD", text) if not combining(one))
 
 
 def asked(body: Body) -> ModelRequest:

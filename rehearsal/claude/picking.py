@@ -26,7 +26,7 @@ BEFORE = re.compile(
 )
 ABOUT = re.compile(r"\b(?:about|look up)\s+(?P<things>.+)", re.I | re.S)
 FILES, SAID, _ = LOOKS
-DESCRIBED = re.compile(r"^- \*\*(?P<name>\w+)\*\*: (?P<about>.*)$", re.M)
+DESCRIBED = re.compile(r"^- \*\*(?P<name>[\w.-]+)\*\*: (?:<[^<>]*>)?(?P<about>[^<\n]*)", re.M)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +121,9 @@ def _offered(item: Schema) -> dict[str, Schema | None]:
     for one in item.get("anyOf", [item]):
         for name in one.get("enum", ()):
             offered[name] = None
-        if "properties" in one:
-            offered[one["properties"]["name"]["const"]] = one["properties"]["args"]
+        name = one.get("properties", {}).get("name", {}).get("const")
+        if name:  # many tools share a form in which any name may stand
+            offered[name] = one["properties"]["args"]
     return offered
 
 

@@ -41,13 +41,18 @@ def is_deed(name: str) -> bool:
     return name not in (*LOOKS, *TALKS, END) and not name.startswith("To_")
 
 
+def own_name(name: str) -> str:
+    """Return the name without the server of a tool."""
+    return name.rpartition(".")[2]
+
+
 def called(words: str, names: Iterable[str]) -> RequestedAction | None:
     """Return the action named by these words, and the text after its name.
 
     Names in one word match anywhere, others only at the start.
     """
     for name in sorted(names, key=len, reverse=True):
-        parts = parts_of(name)
+        parts = parts_of(own_name(name))
         spelt = [rf"{POLITELY}{USE}{WORDS_APART.join(parts)}"] if is_deed(name) else []
         if len(parts) > 1 and not name.startswith("To_"):
             spelt.append(rf"(?<!\w){'[_-]?'.join(parts)}")
@@ -68,14 +73,14 @@ def meant(words: str, known: Mapping[str, str], *, enough: int = 1) -> Requested
     if best is None:
         return None
     if LOOKS_UP.match(known[best]):
-        named = shared(words, " ".join(parts_of(best)))
+        named = shared(words, " ".join(parts_of(own_name(best))))
         return RequestedAction(name=best) if named or score[best] >= enough else None
     may_be = not QUESTION.search(words) or WISH.search(words)
     return RequestedAction(name=best) if may_be and score[best] >= ENOUGH else None
 
 
 def _score(words: str, name: str, about: str) -> int:
-    parts = parts_of(name)
+    parts = parts_of(own_name(name))
     named = shared(words, " ".join(parts))
     weight = 2 if len(parts) > 1 else 1
     return weight * len(named) + len([word for word in shared(words, about) if word not in named])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from daemon.actions.action import BEGINNING, END, TICK, arguments_for_approval
 from daemon.actions.action import RunContext as AnyRun
+from daemon.actions.approvals import BEGINNING, END, TICK, arguments_for_approval
 
 WHOLE = "All of it stands elsewhere."
 

@@ -132,8 +132,15 @@ async def test_an_app_token_that_is_refused_is_named(world: Stage) -> None:
 async def test_missing_scopes_are_named(world: Stage) -> None:
     said = await ill(world, slack_bot_token=ECHO.bot_token)
     assert said.startswith(
-        "scopes: assistant:write, files:read, reactions:read are missing. Add them at https://api.slack.com/apps"
+        "scopes: assistant:write, files:read, reactions:read, usergroups:read are missing. Add them at https"
     )
+
+
+async def test_a_missing_scope_for_user_groups_is_a_remark(world: Stage) -> None:
+    world.world.faults.switch("missing-scope", scope="usergroups:read")
+    seen = (await found(world))["scopes"]
+    assert (seen.ok, seen.doubtful) == (True, True)
+    assert seen.said.startswith("usergroups:read is missing, so no user group (S…) can approve calls")
 
 
 async def test_an_app_that_is_no_agent_is_named(world: Stage) -> None:

@@ -12,10 +12,12 @@ from aiohttp import web
 
 from config import Settings
 from daemon.app.daemon import RunningDaemon, start_daemon
+from daemon.app.tool_services import RehearsedTools
 from daemon.engine.clock import SystemClock
 from daemon.ports import Open
 from daemon.settings.home import project_root
 from daemon.turn.turn import Process
+from rehearsal.cafe_connection import rehearsed_tools
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
@@ -30,6 +32,7 @@ class Theatre:
     toured: bool = False
     bot_token: str = SOUL.bot_token
     app_token: str = SOUL.app_token
+    tools: RehearsedTools | None = None
 
     @asynccontextmanager
     async def mounted(self, app: web.Application) -> AsyncIterator[None]:
@@ -58,7 +61,9 @@ async def theatre(
     known_in(home)
     clock = SystemClock()
     model = ClaudeUnderstudy(clock, pace=0)
-    rehearsal = Theatre(store=home / "rehearsal.db", model=model, toured=samples is not None)
+    toured = samples is not None
+    tools = rehearsed_tools() if toured else None
+    rehearsal = Theatre(store=home / "rehearsal.db", model=model, toured=toured, tools=tools)
     start = start_daemon(
         Settings(port=0, soul_home=home, **settings),
         clock,

@@ -13,6 +13,7 @@ from tests.core.ism_processes import check_ism_run, choosing, running
 from tests.core.open_thought_scripts import at_random, branching, clearing, collecting, thinking_on
 from tests.core.reading_processes import reading, reads
 from tests.core.scenario import CoreScenario, below, dm, top
+from tests.core.tool_processes import APPROVED, UNKNOWN, buying, check_shop, shopping
 from tests.core.unusual_processes import (
     BRIEF,
     FIRST,
@@ -47,7 +48,7 @@ from tests.core.unusual_processes import (
     stubborn,
     ticking_off,
 )
-from tests.core.waiting_scenarios import CUT, FAILED, SLOW, UNREACHABLE, WAITING
+from tests.core.waiting_scenarios import CUT, FAILED, SLOW, UNREACHABLE, WAITING, pressed
 
 UNSAYABLE = (
     "Something that I wanted to say here is missing: Slack wouldn't take it, in any form that I tried."
@@ -362,6 +363,14 @@ SCENARIOS: Mapping[str, CoreScenario] = {
         processes=running,
         sees_all=True,
         check=check_ism_run,
+    ),
+    "tool": CoreScenario(
+        inputs=[dm(1, "order cups"), pressed(2, "approve", phase=1)],
+        endings=[[APPROVED, "You said: order cups"], [APPROVED, UNKNOWN, "You said: order cups"]],
+        script=buying,
+        processes=shopping,
+        sees_all=True,
+        check=check_shop,
     ),
     "stubborn": CoreScenario(
         inputs=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, check=check_given_up

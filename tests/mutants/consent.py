@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from daemon.actions.action import _agree, _safe, bind_action
+from daemon.actions.action import _agree, bind_action
+from daemon.actions.approvals import hear_what_came, in_code_block
 from daemon.engine.event import fingerprint
 from daemon.process import Question
 from daemon.turn.input_policy import _select_answer, may_answer
@@ -52,8 +53,8 @@ CONSENT = (
     ),
     Mutant(
         "what was said meanwhile is heard before an approved deed",
-        _agree,
-        condition(5).part(1).dropped(),
+        hear_what_came,
+        condition(2).part(1).dropped(),
         test_what_is_said_meanwhile_is_heard_first,
     ),
     Mutant(
@@ -64,7 +65,7 @@ CONSENT = (
     ),
     Mutant(
         "nothing in a value ends the block in which an owner reads it",
-        _safe,
+        in_code_block,
         call_of(str.replace).part(2).becomes("'`'"),
         test_nothing_in_a_value_ends_the_block_or_reads_like_another_name,
     ),

@@ -12,6 +12,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.one_worker import ONE_WORKER
 from tests.mutants.page_access import PAGE_ACCESS
 from tests.mutants.privacy import PRIVACY
+from tests.mutants.tool_calls import TOOL_CALLS
 
 ALL: tuple[Mutant, ...] = (
     *JOURNAL_ENTRIES,
@@ -23,4 +24,5 @@ ALL: tuple[Mutant, ...] = (
     *MONEY,
     *PAGE_ACCESS,
     *INNER_LIFE_BOUNDS,
+    *TOOL_CALLS,
 )

@@ -332,7 +332,7 @@ def test_all_bad_keys_are_named_at_once() -> None:
         ({"KNOWLEDGE_DIRS": "x" * 300}, "names what cannot be looked at (File name too long)"),
         (
             {"LIMIT_TURN": "30"},
-            "LIMIT_TURN holds a part that is not calls=…, tokens=…, usd=… or time=…. Write",
+            "LIMIT_TURN holds a part that is not calls=…, tokens=…, usd=…, time=… or tools=…. Write",
         ),
         ({"LIMIT_TURN": "calls=many"}, "LIMIT_TURN sets calls, which is not a number from 1 to"),
         (

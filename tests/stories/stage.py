@@ -18,6 +18,7 @@ from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import TurnBegan
 from daemon.ports import Open
 from daemon.prompts.elements import SectionTags
+from daemon.tools.tool_call import ToolServers
 from daemon.turn.turn import Process
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
@@ -53,6 +54,7 @@ class Stage:
     settings: dict[str, Any] = field(default_factory=dict)
     processes: Mapping[str, Process] | None = None
     sandbox: Open | None = None
+    servers: ToolServers | None = None
     writer: type[CountedWriter] = CountedWriter
     _soul: RunningDaemon | None = None
     _life: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -84,6 +86,7 @@ class Stage:
             processes=self.processes,
             writer=self.writer,
             sandbox=self.sandbox,
+            servers=self.servers,
         )
         self._soul = await self._life.enter_async_context(start)
         await self._soul.worker.sweep()

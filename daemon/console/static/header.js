@@ -17,6 +17,9 @@ export function showState(state) {
   byId("asked").textContent = state.questions ?? "";
   byId("asked").hidden = !state.questions;
   byId("unwell").hidden = !state.wrong?.length;
+  byId("tools-link").hidden = !state.tools;
+  byId("tools-wait").textContent = state.tools?.changes ?? "";
+  byId("tools-wait").hidden = !state.tools?.changes;
   showWrong(state);
 }
 

@@ -18,7 +18,7 @@ import { crossing } from "./journal/links_to_chat.js";
 import { Views } from "./views/views.js";
 
 const STEPS = { j: 1, k: -1, G: Infinity, g: -Infinity };
-const TABS = { 1: "threads", 2: "questions", 3: "people", 4: "costs", 5: "health" };
+const TABS = { 1: "threads", 2: "questions", 3: "people", 4: "costs", 5: "health", 6: "tools" };
 /** What these entries are changes what stands in the header. */
 const TOLD = new Set(["model-call", "asked", "answered", "withdrawn", "turn-ended", "forgotten"]);
 /** What stands there where there is neither a link nor a local workspace. */

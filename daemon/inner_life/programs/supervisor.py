@@ -15,12 +15,10 @@ import shutil
 import signal
 import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
@@ -36,7 +34,6 @@ from daemon.inner_life.programs.program_folder import (
     UNSTARTED,
     WRAPPER_LATE_SECONDS,
     folder_age,
-    mask_secrets,
     outcome_in_words,
     program_folder_of,
     read_exit,
@@ -45,77 +42,11 @@ from daemon.inner_life.programs.program_folder import (
 )
 from daemon.inner_life.tick_log import CLEANUP_COMMAND, ProgramLog
 from daemon.kinds import CommandRan, ProgramEnded, ProgramStarted, ProgramStopRequested, Status
-from daemon.settings.home import READS, daemon_files
+from daemon.sandbox.bubblewrap import find_bwrap, isolated_argv
+from daemon.sandbox.foreign_output import mask_secrets
 from daemon.settings.limits import PROCESS_TIMEOUT, AllowedProgram
 
 log = logging.getLogger(__name__)
-
-TOOL = "bwrap"
-
-
-PATIENCE = 10.0
-"""Most seconds of the trial run of bwrap."""
-
-
-ENV = Path(".env")
-
-
-EMPTY = "/dev/null"
-
-
-def isolated_argv(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str]:
-    """Wrap a command in bwrap: no network; only the folder `work` is writable.
-
-    An empty file system covers `home`, so that even a journal made later is hidden.
-    """
-    soul_home = home.parent.absolute()
-    ours = {*daemon_files(soul_home), soul_home / READS, home.absolute()}
-    shown = list[str]()
-    for path in soul_home.iterdir():
-        if path not in ours:
-            shown += ["--ro-bind-try", str(path), str(path)]
-    if ENV.is_file():
-        shown += ["--ro-bind", EMPTY, str(ENV.absolute())]
-    return [
-        *(tool, "--die-with-parent", "--unshare-net", "--unshare-pid", "--unshare-ipc"),
-        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),
-        *("--tmpfs", str(soul_home), *shown),
-        *("--bind", str(work), str(work), "--chdir", str(work), "--", *argv),
-    ]
-
-
-async def find_bwrap() -> tuple[str, str]:
-    """Return a bwrap that could run with the arguments of a run; otherwise "" and the reason."""
-    tool = shutil.which(TOOL)
-    if not tool:
-        return "", f"{TOOL} is not there"
-    with TemporaryDirectory(prefix="soul-") as folder:
-        home, work = _trial(Path(folder))
-        return await _try(tool, isolated_argv(tool, [shutil.which("true") or "/bin/true"], home, work))
-
-
-def _trial(folder: Path) -> tuple[Path, Path]:
-    home = folder.resolve() / "processes"
-    work = home / "trial" / "work"
-    work.mkdir(parents=True)
-    return home, work
-
-
-async def _try(tool: str, argv: Sequence[str]) -> tuple[str, str]:
-    process = await asyncio.create_subprocess_exec(*argv, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, env={})
-    try:
-        async with asyncio.timeout(PATIENCE):
-            _, said = await process.communicate()
-    except TimeoutError:
-        return "", f"{TOOL} does not answer"
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-    if process.returncode:
-        return "", f"{TOOL} does not work here ({said.decode(errors='replace').strip()[:200]})"
-    return tool, ""
-
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

@@ -138,7 +138,6 @@ def test_commands_are_offered_to_nobody_else() -> None:
         transitions={},
     )
     assert [one.name for one in both.offered_by(playbook)] == ["SearchMemory"]
-    assert [one.name for one in both.callable_in_open_thought(playbook)] == ["SearchMemory"]
     assert "diary.add" not in both.named
     assert [one.name for one in both.commands] == [*KNOWN]
 

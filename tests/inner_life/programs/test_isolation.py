@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.app.doctor import examine_programs
-from daemon.inner_life.programs.supervisor import find_bwrap, isolated_argv
+from daemon.sandbox.bubblewrap import find_bwrap, isolated_argv
 from daemon.settings.limits import AllowedProgram, AllowedPrograms
 from tests.inner_life.programs.workshop import Workshop, shell
 

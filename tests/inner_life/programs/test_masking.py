@@ -6,16 +6,15 @@ import time
 
 import pytest
 
-from daemon.inner_life.programs.program_folder import (
+from daemon.inner_life.programs.program_folder import CapturedOutput, output_in_words
+from daemon.inner_life.programs.supervisor import ProgramLimits
+from daemon.sandbox.foreign_output import (
     MASK,
-    CapturedOutput,
     mask_head,
     mask_secrets,
     mask_tail,
-    output_in_words,
     strip_control_characters,
 )
-from daemon.inner_life.programs.supervisor import ProgramLimits
 from tests.inner_life.programs.workshop import Workshop, python
 
 OURS = "a console word of ours"

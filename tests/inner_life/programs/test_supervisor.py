@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from daemon.inner_life.programs.program_folder import program_folder_of
-from daemon.inner_life.programs.supervisor import ProgramLimits, find_bwrap
+from daemon.inner_life.programs.supervisor import ProgramLimits
 from daemon.inner_life.programs.wrapper import count_tasks
 from daemon.kinds import INNER
+from daemon.sandbox.bubblewrap import find_bwrap
 from daemon.settings.limits import AllowedProgram
 from tests.inner_life.programs.workshop import Workshop, python, shell, until
 from tests.soak import SOAK

@@ -5,7 +5,7 @@ import { clockSeconds, count, price, seconds, several } from "./format.js";
 import { commandAbout, commandWords, reflexWords, SAID, statusWord, thoughtIn, tickDone } from "./inner_words.js";
 import { markup } from "./markup.js";
 import { called, openedPlace, shortly, spelled, whoIs } from "./names.js";
-import { fruitless, gave, given, inLine, readingEnd, trouble, turnEnd } from "./outcomes.js";
+import { fruitless, gave, givenIn, inLine, readingEnd, trouble, turnEnd } from "./outcomes.js";
 import { checklist, heading, progress } from "./plan.js";
 import { coreWords, freely, isOpen, manner, sections } from "./sections.js";
 
@@ -78,6 +78,7 @@ const KINDS = {
   "tool-accepted": ({ tool }) => step("may use a tool that changed or is new", tool),
   "tool-allowed": ({ tool, channel }) => step("may use a tool without asking", `${tool} in ${channel}`),
   "tool-allowance-ended": ({ why }) => step("has to ask before a tool again", why),
+  "tool-not-called": ({ tool, code }) => step("does not call a tool", `${tool}: ${code}`),
   "mcp-call": ({ tool, client }) => step("is called by an MCP client", el("b", {}, tool), client ? ` by ${client}` : ""),
   "mcp-call-ended": ({ outcome, characters }) => step("has answered an MCP client", `${outcome}, ${several(characters, "character")}`),
   "channel-moved": ({ old, new: now }) => step("sees that a channel has another id", `${old} is ${now} now`),
@@ -93,7 +94,7 @@ const KINDS = {
   card: (body) => step("wants to show its plan", planned(body)),
   "card-shown": (body) => step("shows its plan", planned(body)),
   "card-missed": ({ why }) => step("could not show its plan", why),
-  action: (body) => step("does", el("b", {}, body.name), " ", given(body.args)),
+  action: (body) => step("does", el("b", {}, body.name), " ", givenIn(body)),
   observation: (body) => (body.text ? event(`${body.name} gives`, outcome("heard", body.text)) : step(`${body.name} is done`)),
   received: ({ inputs }) => step("looks up", `and sees ${seqs(inputs)}`),
   asked: (body) => (body.resumes ? step("puts this aside", "and goes back to it later") : asked(body)),

@@ -5,7 +5,7 @@ import { el } from "./dom.js";
 const KEYS = {
   Anywhere: [
     ["?", "these keys"],
-    ["1 … 5", "threads, questions, people, costs, health"],
+    ["1 … 6", "threads, questions, people, costs, health, tools"],
     ["0", "the chat, where there is a local workspace"],
     ["/", "search what happened, in all threads"],
     ["Esc", "close what lies on top"],

@@ -84,10 +84,17 @@ export function readingEnd({ reason, answer }) {
 // Arguments and results of actions in plain words.
 
 /** The arguments of an action in a line: `query: red fruit`. */
-export function given(args) {
+function given(args) {
   const pairs = Object.entries(args ?? {}).map(([name, value]) => [`${spaced(name)}: `, spelled(inLine(value))]);
   return pairs.flatMap((pair, index) => (index ? [", ", ...pair] : pair));
 }
+
+/** The arguments of an entry `action`; a call of a tool has them beside who asked for it. */
+export function givenIn({ args }) {
+  return isToolCall(args) ? given(args.arguments) : given(args);
+}
+
+const isToolCall = (args) => isPair(args?.arguments) && typeof args.digest === "string" && Array.isArray(args.for);
 
 /** A value in a line: what a list or a pair holds is named in its order. */
 export function inLine(value) {

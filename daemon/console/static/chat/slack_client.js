@@ -5,7 +5,7 @@ import { ask, put } from "../base/request.js";
 
 export class Refused extends Error {}
 
-/** What people do that no method of Slack's does: `press` a button, `stop` an agent. */
+/** What people do that no method of Slack's does: `press` a button, `stop` an agent, `submit` a modal. */
 export async function gesture(name, args) {
   const body = await ask(`/rehearsal/${name}`, {
     method: "POST",
@@ -13,6 +13,7 @@ export async function gesture(name, args) {
     body: JSON.stringify(args),
   });
   if (!body.ok) throw new Refused(body.error);
+  return body;
 }
 
 export class Slack {

@@ -6,6 +6,7 @@ import { ask } from "../base/request.js";
 import { keepThePage } from "./attachments.js";
 import { Composer, escaped } from "./composer.js";
 import { Conversation } from "./conversation.js";
+import { showModal } from "./modal.js";
 import { Places } from "./places.js";
 import { Slack } from "./slack_client.js";
 
@@ -234,7 +235,8 @@ export class Workspace {
   }
 
   hear(event) {
-    if (event.type === "channel") this.load();
+    if (event.type === "view") showModal(event.view, this.world.me);
+    else if (event.type === "channel") this.load();
     else if (event.type === "renewed") this.see();
     else if (event.channel === this.place) this.conversation.hear(event);
     else if (event.type === "message") this.places.mark(event.channel);

@@ -4,7 +4,7 @@ import { el } from "../base/dom.js";
 import { chip, choice, line, outcome, quote } from "../base/entry_lines.js";
 import { full, price, seconds, several, whenExactly } from "../base/format.js";
 import { INNER, named, openedPlace, shortly, whoIs } from "../base/names.js";
-import { given } from "../base/outcomes.js";
+import { givenIn } from "../base/outcomes.js";
 import { planView } from "../base/plan.js";
 import { coreWords } from "../base/sections.js";
 import { thoughtOf } from "../trees/threads_tree.js";
@@ -87,7 +87,7 @@ const CONTENTS = {
   spoken: (entry) => spokenWords(entry, "speech"),
   transition: ({ body }) => sentence("turns to ", el("b", {}, body.to.replaceAll("_", " "))),
   action: (entry, done) => [
-    sentence(el("b", {}, entry.body.name), " ", given(entry.body.args), !done && el("span", { className: "state" }, "at work")),
+    sentence(el("b", {}, entry.body.name), " ", givenIn(entry.body), !done && el("span", { className: "state" }, "at work")),
     done?.body.text && outcome("heard brief", done.body.text),
   ],
   reading: (entry, done) => [

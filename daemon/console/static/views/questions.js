@@ -6,6 +6,9 @@ import { markup } from "../base/markup.js";
 import { toldPlace } from "../base/names.js";
 import { ask, Unreachable } from "../base/request.js";
 
+/** The value of a button that opens a form, which only a press in Slack can do. */
+const FORM = "open-form";
+
 export class Questions {
   title = "Questions";
   about = "What the soul waits for people to answer";
@@ -55,6 +58,7 @@ export class Questions {
   buttons(one) {
     const button = (value, index) => {
       const [label, key] = [one.labels[index], `${one.seq} ${value}`];
+      if (value === FORM) return el("p", { className: "note" }, `${label}: its form opens where it is asked.`);
       return el("button", { type: "button", className: "press", disabled: this.pressing.has(one.seq), dataset: { key }, onclick: () => this.press(one, value, label) }, label);
     };
     return one.choices.length > 0 && el("div", { className: "actions", role: "group", "aria-label": "Its buttons" }, one.choices.map(button));

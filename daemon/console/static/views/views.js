@@ -1,4 +1,4 @@
-// The views beside the chat, in its place: threads, questions, people, costs, health. Each has a link, `#people`.
+// The views beside the chat, in its place: threads, questions, people, costs, health, tools. Each has a link, `#people`.
 
 import { byId } from "../base/dom.js";
 import { Costs } from "./costs.js";
@@ -6,6 +6,7 @@ import { Health } from "./health.js";
 import { People } from "./people.js";
 import { Questions } from "./questions.js";
 import { Threads } from "./threads.js";
+import { Tools } from "./tools.js";
 
 /** A burst of entries asks for one look. */
 const PAUSE = 700;
@@ -20,6 +21,7 @@ export class Views {
       people: new People(open),
       costs: new Costs(open),
       health: new Health(open),
+      tools: new Tools(open),
     };
     this.current = null;
     this.due = 0;

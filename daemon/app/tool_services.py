@@ -1,0 +1,140 @@
+"""Construction of the tools of MCP servers: configuration, recorded lists, connections, offers and calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+
+from config import Settings
+from daemon.app.discovery import load_connections
+from daemon.app.page_consents import PageConsents
+from daemon.app.tool_configuration import make_tool_configuration
+from daemon.engine.clock import Clock
+from daemon.engine.journal.journal import Journal
+from daemon.lifetime import in_background
+from daemon.settings.home import TOOL_FOLDER
+from daemon.settings.mcp_configuration import ToolServersConfiguration
+from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
+from daemon.slack.surface import SlackSurface
+from daemon.tools.connection import Connect, Connection, ConnectionMeans
+from daemon.tools.elicitation import ToolQuestions
+from daemon.tools.mcp_tools import make_tool_action
+from daemon.tools.offered_tools import OfferedTools
+from daemon.tools.servers import ConnectedServers
+from daemon.tools.tool_approvals import ToolApprovals
+from daemon.tools.tool_call import ToolServers
+from daemon.tools.tool_calls import ToolMeans
+from daemon.tools.tool_catalogue import ToolCatalogue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsedTools:
+    """Servers of tools within the rehearsal, beside those of mcp.json, and the function that opens them."""
+
+    servers: Mapping[str, ToolServerSettings]
+    connect: Connect
+
+    def added_to(self, read: ToolServersFile) -> ToolServersFile:
+        """Return the file with these servers; one of the owner's with the same name takes its place."""
+        return replace(read, servers={**self.servers, **read.servers})
+
+    async def load(self) -> Connect:
+        """Return a function that opens rehearsed servers, and loads the SDK only for others."""
+
+        @asynccontextmanager
+        async def connect(
+            settings: ToolServerSettings, means: ConnectionMeans, changed: Callable[[], None]
+        ) -> AsyncIterator[Connection]:
+            rehearsed = self.servers.get(settings.name) == settings
+            open_connection = self.connect if rehearsed else await load_connections()
+            async with open_connection(settings, means, changed) as connection:
+                yield connection
+
+        return connect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolServices:
+    """Configured tool servers, the connections to them, and what they offer to turns."""
+
+    configuration: ToolServersConfiguration
+    catalogue: ToolCatalogue
+    connected: ConnectedServers
+    offered: OfferedTools
+    consents: PageConsents
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Connect the servers in the block, as the configuration says at any time."""
+        # Real time: a file changes and a server answers in it.
+        async with in_background(self.configuration.watch(asyncio.sleep)), self.connected:
+            try:
+                yield
+            finally:
+                await self.consents.close()
+
+
+def make_tool_services(
+    settings: Settings,
+    clock: Clock,
+    journal: Journal,
+    folder: Path,
+    page: str,
+    slack: SlackSurface,
+    servers: ToolServers | None = None,
+    rehearsed: RehearsedTools | None = None,
+) -> ToolServices:
+    """Return the tools; `folder` holds the owner's texts, and `settings` have all secrets.
+
+    `page` is its address for browsers. `servers`: called instead of the configured ones.
+    """
+    add = rehearsed.added_to if rehearsed else None
+    configuration = make_tool_configuration(folder, settings.mcp_config, add)
+    catalogue = ToolCatalogue(journal)
+    means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
+    load = rehearsed.load if rehearsed else load_connections
+    connected = ConnectedServers(configuration, load, catalogue, clock, means)
+    return ToolServices(
+        configuration=configuration,
+        catalogue=catalogue,
+        connected=connected,
+        consents=PageConsents(configuration, settings.soul_home, page, clock.now),
+        offered=_make_offered_tools(configuration, catalogue, slack, servers or connected),
+    )
+
+
+def _make_offered_tools(
+    configuration: ToolServersConfiguration,
+    catalogue: ToolCatalogue,
+    slack: SlackSurface,
+    servers: ToolServers,
+) -> OfferedTools:
+    def url_of(server: str) -> str:
+        settings = configuration.current.servers.get(server)
+        return settings.url if settings else ""
+
+    approvals = ToolApprovals(catalogue=catalogue, groups=slack)
+    questions = ToolQuestions(approvals=approvals, url_of=url_of)
+    means = ToolMeans(
+        servers=servers,
+        newest=catalogue.newest,
+        approve=approvals.obtain_approval,
+        answer_input=questions.answer_input,
+        ask_during_call=questions.ask_during_call,
+    )
+    return OfferedTools(
+        recorded=catalogue,
+        make=partial(make_tool_action, means=means),
+        people=slack,
+        places=slack.places,
+    )
+
+
+def secrets_of(settings: Settings) -> Sequence[str]:
+    """Return the daemon's own keys and tokens, to be masked in foreign output."""
+    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
+    return [value for value in values if isinstance(value, str) and value]

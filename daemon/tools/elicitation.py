@@ -1,0 +1,247 @@
+"""Questions of MCP servers to people, during a call: forms and pages, asked in Slack and answered once.
+
+Whoever asked for the call or may approve it answers; a page is for those who asked alone. A server never asks
+for a secret here: such a request is declined, and people are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.actions.action import ActionContext
+from daemon.actions.approvals import TICK, arguments_for_approval
+from daemon.engine.event import fingerprint
+from daemon.engine.kinds import StepResult
+from daemon.ports import Button
+from daemon.prompts.elements import clean_name_text, parse_labels
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
+from daemon.tools.requested_forms import RequestRefused, read_request
+from daemon.tools.tool_approvals import ToolApprovals, askers_of
+from daemon.tools.tool_call import AskNow, InputNeeded
+from daemon.tools.tool_catalogue import OfferedTool
+from daemon.turn.forms import (
+    NOT_GIVEN,
+    OPEN_FORM,
+    SUBMITTED,
+    Form,
+    FormField,
+    form_as_json,
+    form_words,
+    read_entered,
+)
+from daemon.turn.open_questions import StepQuestions
+from daemon.turn.questions import Answer, Question, ask
+from daemon.turn.speech import say
+from daemon.turn.turn import Turn
+from daemon.web.address_policy import AddressPolicy
+
+MOST_REQUESTS = 5
+"""Requests of one round that people are asked; more are declined."""
+
+FEW = 10
+"""Most choices that are shown as buttons."""
+
+MOST_MENTIONED = 3
+CHOICE, CONFIRM = "choice-", "confirm"
+"""Values of buttons: a choice by its place, and consent to a request without fields."""
+
+MARGIN = 1.0
+"""Seconds by which an answer to an open call precedes its end."""
+
+DECLINED: Mapping[str, Any] = {"action": "decline"}
+CANCELLED: Mapping[str, Any] = {"action": "cancel"}
+
+ASKS = "prompts/sentences/tool_asks"
+ASKS_PAGE = "prompts/sentences/tool_asks_page"
+SECRET_WANTED = "prompts/sentences/secret_wanted"
+REQUEST_DECLINED = "prompts/sentences/request_declined"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolQuestions:
+    """Questions of tools. `url_of` returns the address of a server in the owner's file, or an empty text."""
+
+    approvals: ToolApprovals
+    url_of: Callable[[str], str] = lambda _server: ""
+
+    async def answer_input(
+        self, run: ActionContext, tool: OfferedTool, needed: InputNeeded, step: str
+    ) -> Mapping[str, Any]:
+        """Ask people for the input of a call, in steps named `step`; return the responses by key.
+
+        Suspends the execution while it waits. After a refusal the other requests are declined, too.
+        """
+        responses = dict[str, Any].fromkeys(needed.requests, DECLINED)
+        if len(needed.requests) > MOST_REQUESTS:
+            await self._tell(run, tool, RequestRefused("form too large"))
+            return responses
+        for key, request in needed.requests.items():
+            responses[key] = await self._answer(run, tool, request, step)
+            if responses[key]["action"] != "accept":
+                break
+        return responses
+
+    def ask_during_call(self, run: ActionContext, tool: OfferedTool) -> AskNow:
+        """Return the function by which a server of the older era asks people during an open call."""
+        questions = StepQuestions(run.turn)
+
+        async def ask_now(request: Mapping[str, Any]) -> Mapping[str, Any]:
+            mark = fingerprint(request)[:8]
+            try:
+                form = self._form(run, tool, request)
+            except RequestRefused as refusal:
+                await questions.tell(f"declined-{mark}", _refusal_in_words(run, tool, refusal))
+                return DECLINED
+            question = self._question(run, tool, form, await self._people(run.turn, tool, form))
+            if not question.to:
+                return DECLINED
+            seconds = max(tool.rules.timeout - MARGIN, 0.0)
+            return response(form, await questions.ask(f"input-{mark}", question, seconds))
+
+        return ask_now
+
+    async def _answer(
+        self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any], step: str
+    ) -> Mapping[str, Any]:
+        try:
+            form = self._form(run, tool, request)
+        except RequestRefused as refusal:
+            await self._tell(run, tool, refusal)
+            return DECLINED
+        question = self._question(run, tool, form, await self._recorded_people(run.turn, tool, form))
+        if not question.to:
+            return DECLINED
+        answered = await ask(run.turn, step, question)
+        run.add_memories(answered.memories)
+        return response(form, answered)
+
+    def _form(self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any]) -> Form:
+        words = form_words(parse_labels(run.turn.text(LABELS_TEXT)))
+        policy = AddressPolicy([self.url_of(tool.server)], https_only=True)
+        return read_request(request, tool.name, words, policy)
+
+    # People
+
+    async def _recorded_people(self, turn: Turn, tool: OfferedTool, form: Form) -> Sequence[Sequence[str]]:
+        """Return the people who may answer, and the owners among them, as of the time of the question."""
+
+        async def look(_: Turn) -> StepResult:
+            return StepResult(value=await self._people(turn, tool, form))
+
+        found = await turn.step("may-answer", [tool.name, form.host, list(turn.owners)], look, StepResult)
+        people: Sequence[Sequence[str]] = found.event.value
+        return people
+
+    async def _people(self, turn: Turn, tool: OfferedTool, form: Form) -> Sequence[Sequence[str]]:
+        askers = list(turn.readers_among(askers_of(turn)))
+        if form.link:
+            return askers, ()
+        approvers = await self.approvals.approvers_of(turn, tool.rules)
+        owners = [one for one in turn.readers_among(approvers.owners) if one not in askers]
+        others = [one for one in turn.readers_among(approvers.others) if one not in askers]
+        return [*askers, *others, *owners], owners
+
+    # Questions
+
+    def _question(
+        self, run: ActionContext, tool: OfferedTool, form: Form, people: Sequence[Sequence[str]]
+    ) -> Question:
+        to, owners = people
+        text = run.prompt(
+            ASKS_PAGE if form.link else ASKS,
+            person=", ".join(_called(run.turn, person) for person in to[:MOST_MENTIONED]),
+            tool=tool.name,
+            server=tool.server,
+            asks=arguments_for_approval(run, _shown(run, form), whole=True),
+        )
+        return Question(
+            text=text,
+            to=tuple(to),
+            owners=tuple(owners),
+            choices=_buttons(run, form),
+            about={"tool": tool.name, **form_as_json(form)},
+        )
+
+    async def _tell(self, run: ActionContext, tool: OfferedTool, refusal: RequestRefused) -> None:
+        if run.turn.addressed:
+            text = _refusal_in_words(run, tool, refusal)
+            await say(run.turn, text, "input-declined", answers=False)
+
+
+def _refusal_in_words(run: ActionContext, tool: OfferedTool, refusal: RequestRefused) -> str:
+    """Return why a request was declined, and what people can do."""
+    if refusal.meaning == "secret wanted":
+        field = refusal.subject.replace("`", TICK) or "…"
+        return run.prompt(SECRET_WANTED, tool=tool.name, field=f"`{field}`")
+    return run.prompt(REQUEST_DECLINED, tool=tool.name, why=run.label(refusal.meaning))
+
+
+def _called(turn: Turn, person: str) -> str:
+    """Return a mention of an owner, the name of anybody else: others are never mentioned."""
+    names = {entry.event.user: entry.event.name for entry in turn.answers}
+    if person in turn.owners or person not in names:
+        return f"<@{person}>"
+    return clean_name_text(names[person])
+
+
+def _shown(run: ActionContext, form: Form) -> Mapping[str, str]:
+    shown = {run.label("page"): form.host} if form.host else {}
+    return {**shown, run.label("asks"): form.text or "…"}
+
+
+def _buttons(run: ActionContext, form: Form) -> Sequence[Button]:
+    decline = Button(label=run.label("decline"), value=NOT_GIVEN, style="danger")
+    if form.link:
+        return Button(label=run.label("open"), value=OPEN_FORM, style="primary"), decline
+    if not form.fields:
+        return Button(label=run.label("confirm"), value=CONFIRM, style="primary"), decline
+    if not _is_choice(form):
+        return Button(label=run.label("fill in"), value=OPEN_FORM, style="primary"), decline
+    [only] = form.fields
+    return *[
+        Button(label=label, value=f"{CHOICE}{place}", style="primary" if is_default else "")
+        for place, (label, is_default) in enumerate(_labels(run, only))
+    ], decline
+
+
+def _is_choice(form: Form) -> bool:
+    """True if one press answers: there is one field, a choice of few."""
+    if len(form.fields) != 1:
+        return False
+    [only] = form.fields
+    return only.kind == "yes or no" or (only.kind == "one" and len(only.choices) <= FEW)
+
+
+def _labels(run: ActionContext, only: FormField) -> Sequence[tuple[str, bool]]:
+    if only.kind == "yes or no":
+        return [
+            (run.label("button yes"), only.default is True),
+            (run.label("button no"), only.default is False),
+        ]
+    return [(choice.label, choice.value == only.default) for choice in only.choices]
+
+
+def response(form: Form, answer: Answer) -> Mapping[str, Any]:
+    """Return an answer as the protocol says it."""
+    if not answer.by:
+        return CANCELLED
+    if answer.value == SUBMITTED and form.link:
+        return {"action": "accept"}
+    if answer.value == SUBMITTED:
+        missing = [one for one in form.fields if one.required and one.name not in answer.fields]
+        return DECLINED if missing else {"action": "accept", "content": dict(answer.fields)}
+    if answer.value == CONFIRM:
+        return {"action": "accept", "content": {}}
+    if _is_choice(form) and answer.value.startswith(CHOICE):
+        return _chosen(form, answer.value.removeprefix(CHOICE))
+    return DECLINED
+
+
+def _chosen(form: Form, place: str) -> Mapping[str, Any]:
+    [only] = form.fields
+    if only.kind == "yes or no":
+        return {"action": "accept", "content": {only.name: place == "0"}}
+    values, faults = read_entered(form, {only.name: place})
+    return DECLINED if faults else {"action": "accept", "content": values}

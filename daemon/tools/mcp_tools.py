@@ -1,0 +1,27 @@
+"""Tools of MCP servers as actions, and the action that reads what a server linked."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from daemon.actions.action import ActionContext, ActionDefinition, Outcome
+from daemon.tools.tool_calls import ToolCall, ToolMeans
+from daemon.tools.tool_catalogue import OfferedTool
+from daemon.tools.tool_schemas import arguments_class
+
+
+def make_tool_action(tool: OfferedTool, means: ToolMeans) -> ActionDefinition:
+    """Return a tool as an action of the registry: it asks, calls and records by steps of its own."""
+
+    async def perform(run: ActionContext, args: BaseModel | None) -> Outcome:
+        arguments = args.model_dump() if args else {}
+        call = ToolCall(run=run, tool=tool, arguments=arguments, means=means)
+        return await call.result()
+
+    return ActionDefinition(
+        name=tool.name,
+        description=tool.tool.description,
+        perform=perform,
+        args=arguments_class(tool.tool.input_schema),
+        repeatable=tool.is_repeatable,
+    )

@@ -1,0 +1,158 @@
+"""Tools that may be offered where a turn speaks, to those who asked, as of the turn's begin.
+
+A server may be kept to some channels, and from guests and people of other workspaces. Whoever is not known to
+belong to the workspace counts as an outsider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from daemon.actions.action import ActionContext, ActionDefinition
+from daemon.actions.tool_offer import ListedTool
+from daemon.engine.event import Entry, of_kind, root_of
+from daemon.engine.kinds import StepResult
+from daemon.ism import ActionRefused
+from daemon.kinds import INNER, ConversationOpened, IncomingMessage
+from daemon.kinds.tool_kinds import RecordedTool
+from daemon.knowledge.visibility import INSIDE, PUBLIC, KnownChannels
+from daemon.turn.turn import Turn
+
+DIRECT = "dm"
+"""Word of the setting `channels` for direct messages."""
+
+
+INSIDERS_STEP = "insiders"
+
+
+class OfferRules(Protocol):
+    """An owner's rules for a server, as far as they say where and to whom it is offered."""
+
+    @property
+    def channels(self) -> Sequence[str]:
+        """Names or ids of channels, and "dm"; empty for all."""
+
+    @property
+    def outsiders(self) -> bool: ...
+
+
+class OfferableTool(Protocol):
+    """A tool that its owner lets the soul use."""
+
+    @property
+    def server(self) -> str: ...
+    @property
+    def tool(self) -> RecordedTool: ...
+    @property
+    def rules(self) -> OfferRules: ...
+    @property
+    def asks_first(self) -> bool: ...
+
+
+class RecordedTools(Protocol):
+    """Tools by safe name, as of an entry."""
+
+    def offered(self, seq: int) -> Mapping[str, Any]: ...
+
+
+class WorkspacePeople(Protocol):
+    """Knowledge of who belongs to the workspace."""
+
+    async def is_of_workspace(self, id: str) -> bool:
+        """True for a full member; False for guests, people of other workspaces, and if nobody knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedTools:
+    """Tools of MCP servers by the owner's rules. `make` returns the action of a tool."""
+
+    recorded: RecordedTools
+    make: Callable[[Any], ActionDefinition]
+    people: WorkspacePeople
+    places: KnownChannels
+
+    def servers_at(self, seq: int) -> Sequence[str]:
+        """Return the names of the servers that have tools before an entry, sorted."""
+        return sorted({one.server for one in self.recorded.offered(seq).values()})
+
+    async def tools_of(self, turn: Turn, view: str | None = None) -> Sequence[ListedTool]:
+        """Return the tools that may be offered to those who asked where the turn speaks, sorted by name.
+
+        `view` is the conversation that a tick of the inner life sees, empty if it sees public content alone.
+        """
+        offered = self.recorded.offered(turn.began_seq)
+        place = turn.opened if view is None else _opened(turn, view)
+        here = [one for _, one in sorted(offered.items()) if is_offered_in(one.rules, place)]
+        if any(not one.rules.outsiders for one in here) and not await self._is_inside(turn, view):
+            here = [one for one in here if one.rules.outsiders]
+        return [self._listed(one) for one in here]
+
+    def _listed(self, one: OfferableTool) -> ListedTool:
+        make = partial(self._guarded, one)
+        return ListedTool(server=one.server, tool=one.tool, asks_first=one.asks_first, make=make)
+
+    def _guarded(self, one: OfferableTool) -> ActionDefinition:
+        """Return the tool's action; it is refused once an outsider has spoken to the same execution."""
+        made = self.make(one)
+        if one.rules.outsiders:
+            return made
+
+        async def perform(run: ActionContext, args: object) -> Any:
+            if not await self._are_insiders(run.turn, _newcomers(run)):
+                raise ActionRefused(run.label("for insiders alone"))
+            return await made.perform(run, args)
+
+        return replace(made, perform=perform)
+
+    async def _is_inside(self, turn: Turn, view: str | None) -> bool:
+        """True if nobody who may have steered the turn is known to be, or may be, an outsider."""
+        if turn.root != INNER:
+            return await self._are_insiders(turn, turn.people)
+        channel = self.places.channel_of(view or PUBLIC)
+        return view == PUBLIC or (
+            channel is not None and channel.audience_before(turn.began_seq).audience in INSIDE
+        )
+
+    async def _are_insiders(self, turn: Turn, people: Sequence[str]) -> bool:
+        """Look up once in an execution's step if all of them belong to the workspace."""
+        if not people:
+            return True
+
+        async def look_up(_turn: Turn) -> StepResult:
+            return StepResult(value=all([await self.people.is_of_workspace(person) for person in people]))
+
+        found = await turn.step(INSIDERS_STEP, sorted(people), look_up, StepResult)
+        return bool(found.event.value)
+
+
+def is_offered_in(rules: OfferRules, place: Entry[ConversationOpened] | None) -> bool:
+    """True if the rules offer a server's tools in this conversation (None: outside of all)."""
+    if not rules.channels:
+        return True
+    if place is None:
+        return False
+    opened = place.event
+    names = {opened.channel.casefold(), opened.place.removeprefix("#").casefold()}
+    if opened.where == DIRECT:
+        names = {DIRECT, opened.channel.casefold()}
+    return any(one.removeprefix("#").casefold() in names for one in rules.channels)
+
+
+def _opened(turn: Turn, view: str) -> Entry[ConversationOpened] | None:
+    if view == PUBLIC:
+        return None
+    return turn.journal.latest_of_kind(root_of(view), ConversationOpened)
+
+
+def _newcomers(run: ActionContext) -> Sequence[str]:
+    """Return the ids of those who have spoken to a run since its turn began, and had not asked for it.
+
+    Only what the run remembers counts: a replay remembers the same at this point.
+    """
+    since = run.turn.began_seq
+    seqs = [one.seq for one in run.memory.conversation if one.seq and one.seq > since]
+    came = of_kind(IncomingMessage, run.turn.journal.readable_entries(seqs))
+    return tuple(dict.fromkeys(one.event.user for one in came if one.event.user not in run.turn.people))

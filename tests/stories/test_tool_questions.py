@@ -1,0 +1,207 @@
+"""Questions of a tool to people, with a server of the newer era: forms, choices, pages, rounds, restarts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from rehearsal.people import ALICE as ALICE_HERSELF
+from rehearsal.people import BOB, CAROL
+from tests.stories.asking_tools import CALL, cafe
+from tests.stories.choosing import outcomes, press, pressed, questions, shown, whispers
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
+from tests.texts import ours
+
+DONE = "Here you are."
+STALE = (
+    "That question is closed by now: somebody answered it, or I have let it go."
+    " Ask me again if it still matters."
+)
+NOT_YOURS = "That one isn't yours to answer. Whoever may has been asked."
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with staged(tmp_path, ours) as stage:
+        yield stage
+
+
+async def test_a_form_is_filled_in_later_after_a_restart(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("order")
+        ts = await stage.say("alice", ALICE, CALL)
+        asked, buttons = (await shown(stage, ALICE, ts))[-1]
+        assert asked.startswith("Alice, *cafe.order* of the server *cafe* needs something from you")
+        assert "asks: Which cake, and for when?" in asked
+        assert buttons == ["Fill in", "Decline"]
+        assert outcomes(stage) == ["suspended"]
+        view = await here.opened("alice")
+        await stage.clock.advance(600)
+        await here.restart()
+        refused = await here.sent("alice", view, "Lemon", "13", None, "1")
+        assert refused["errors"] == {"field-1": "Too large. At most: 12"}
+        assert await here.sent("alice", view, "Lemon", "2", None, "1") == {"ok": True, "closed": True}
+        await stage.settled()
+        assert here.answers() == [
+            {"q0": {"action": "accept", "content": {"cake": "Lemon", "pieces": 2, "size": "l"}}}
+        ]
+        assert (await stage.answers(ALICE, ts))[-1] == DONE
+        assert (await shown(stage, ALICE, ts))[-2] == (f"{asked}\n[Alice chose “Fill in”]", [])
+        called = [one["state"] for one in here.told() if "called" in one]
+        assert called == [None, "state#1"], "the call goes on with the state that the journal kept"
+        assert not stage.pending("asked", "input", "turn-began")
+
+
+async def test_a_choice_of_few_is_a_row_of_buttons(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("choose")
+        here.chooses("sure")
+        here.chooses("confirm")
+        ts = await stage.say("alice", ALICE, CALL)
+        assert (await shown(stage, ALICE, ts))[-1][1] == ["Small", "Large", "Decline"]
+        await pressed(stage, "alice", "Large")
+        await stage.say("alice", ALICE, "and then", ts)
+        assert (await shown(stage, ALICE, ts))[-1][1] == ["Yes", "No", "Decline"]
+        await pressed(stage, "alice", "No")
+        await stage.say("alice", ALICE, "and then", ts)
+        assert (await shown(stage, ALICE, ts))[-1][1] == ["Confirm", "Decline"]
+        await pressed(stage, "alice", "Decline")
+        assert [one["q0"] for one in here.answers()] == [
+            {"action": "accept", "content": {"size": "l"}},
+            {"action": "accept", "content": {"wrapped": False}},
+            {"action": "decline"},
+        ]
+
+
+async def test_only_the_asker_or_an_approver_answers(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("order")
+        await stage.say("alice", GENERAL, f"{ME} {CALL}")
+        [question] = questions(stage)
+        assert question.event.to == (ALICE_HERSELF.id, CAROL.id)
+        channel, ts = await here.question()
+        await press(stage, "bob", channel, ts, "Fill in")
+        await stage.settled()
+        assert whispers(stage)[-1] == (BOB.id, NOT_YOURS)
+        view = await here.opened("carol")
+        await here.sent("carol", view, "Lemon", "2", None, "1")
+        await stage.settled()
+        assert here.answers()[0]["q0"]["action"] == "accept"
+
+
+async def test_a_second_form_finds_the_question_closed(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("order")
+        await stage.say("alice", GENERAL, f"{ME} {CALL}")
+        first, second = await here.opened("alice"), await here.opened("carol")
+        await here.sent("alice", first, "Lemon", "2", None, "1")
+        await stage.settled()
+        assert await here.sent("carol", second, "Plum", "3", None, "0") == {"ok": True, "closed": True}
+        await stage.settled()
+        assert whispers(stage)[-1] == (CAROL.id, STALE)
+        assert len(here.answers()) == 1
+
+
+async def test_a_form_that_is_sent_after_a_stop_is_told_so(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("order")
+        ts = await stage.say("alice", GENERAL, f"{ME} {CALL}")
+        view = await here.opened("alice")
+        await stage.say("alice", GENERAL, "stop", ts)
+        assert (await shown(stage, GENERAL, ts))[-2][1] == []
+        await here.restart()
+        await here.sent("alice", view, "Lemon", "2", None, "1")
+        await stage.settled()
+        assert whispers(stage)[-1] == (ALICE_HERSELF.id, STALE)
+        assert here.answers() == []
+
+
+async def test_several_rounds_go_on_after_a_restart_between_them(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("rounds")
+        ts = await stage.say("alice", ALICE, CALL)
+        await pressed(stage, "alice", "Small")
+        await here.restart()
+        await pressed(stage, "alice", "Yes")
+        assert here.answers() == [{"q0": {"action": "accept", "content": {"wrapped": True}}}]
+        assert (await stage.answers(ALICE, ts))[-1] == DONE
+
+
+async def test_a_call_whose_state_was_forgotten_begins_anew_with_a_fresh_approval(
+    stage: Stage, tmp_path: Path
+) -> None:
+    rules = {"approval": (("*", "writes"),), "approvers": ("asker",)}
+    async with cafe(stage, tmp_path / "cafe", "modern", "forgets", **rules) as here:
+        here.chooses("choose")
+        ts = await stage.say("alice", ALICE, CALL)
+        await pressed(stage, "alice", "Approve")
+        assert (await shown(stage, ALICE, ts))[-1][1] == ["Small", "Large", "Decline"]
+        await here.restart()
+        await pressed(stage, "alice", "Small")
+        assert "may I call the tool *cafe.choose*" in (await shown(stage, ALICE, ts))[-1][0]
+        await pressed(stage, "alice", "Approve")
+        await pressed(stage, "alice", "Large")
+        assert here.answers() == [{"q0": {"action": "accept", "content": {"size": "l"}}}]
+        assert (await stage.answers(ALICE, ts))[-1] == DONE
+
+
+async def test_a_field_like_a_password_is_declined_and_people_are_told(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("login")
+        ts = await stage.say("alice", ALICE, CALL)
+        said = await stage.answers(ALICE, ts)
+        assert said[0].startswith("*cafe.login* asked here for `Your Pass-Word`, which looks like a password")
+        assert said[-1] == DONE
+        assert here.answers() == [{"q0": {"action": "decline"}}]
+        assert not stage.entries("asked")
+
+
+async def test_a_page_is_shown_to_the_person_who_asked_alone(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("pay")
+        ts = await stage.say("alice", GENERAL, f"{ME} {CALL}")
+        asked, buttons = (await shown(stage, GENERAL, ts))[-1]
+        assert "page: pay.example.com" in asked
+        assert buttons == ["Open", "Decline"]
+        channel, question_ts = await here.question()
+        await press(stage, "carol", channel, question_ts, "Open")
+        await stage.settled()
+        assert whispers(stage)[-1] == (CAROL.id, NOT_YOURS)
+        view = await here.opened("alice", "Open")
+        texts = [block["text"]["text"] for block in view["blocks"] if block["type"] == "section"]
+        assert texts == ["pay.example.com", "Pay for it", "https://pay.example.com/bill?id=7#now"]
+        [button] = view["blocks"][3]["elements"]
+        assert button["url"] == texts[-1]
+        await here.sent("alice", view)
+        await stage.settled()
+        assert here.answers() == [{"q0": {"action": "accept"}}]
+        said = str([await shown(stage, GENERAL, ts), stage.wire.told("chat.postMessage")])
+        assert "bill?id=7" not in said
+
+
+async def test_a_page_of_a_private_network_is_declined(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("inside")
+        ts = await stage.say("alice", ALICE, CALL)
+        assert "to a page that it may not name" in (await stage.answers(ALICE, ts))[0]
+        assert here.answers() == [{"q0": {"action": "decline"}}]
+
+
+async def test_endless_questions_end(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("endless")
+        ts = await stage.say("alice", ALICE, CALL)
+        for _ in range(10):
+            await pressed(stage, "alice", "Confirm")
+        assert (await stage.answers(ALICE, ts))[-1] == DONE
+        assert not stage.pending("asked")
+
+
+async def test_a_form_that_nobody_can_fill_in_is_declined(stage: Stage, tmp_path: Path) -> None:
+    async with cafe(stage, tmp_path / "cafe", "modern") as here:
+        here.chooses("odd")
+        ts = await stage.say("alice", ALICE, CALL)
+        assert "what no form here can give" in (await stage.answers(ALICE, ts))[0]
+        assert here.answers() == [{"q0": {"action": "decline"}}]

@@ -1,0 +1,69 @@
+"""Tools in the inner life: commands besides the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rehearsal.people import ALICE
+from tests.stories.choosing import pressed, questions
+from tests.stories.stage import Stage
+from tests.stories.ticking import do, does, thinks, tick
+from tests.stories.tool_shelf import raw_tool, server, some_tools, with_tools
+
+ALIVE: dict[str, Any] = {"inner_life_enabled": True}
+
+
+async def test_a_tick_uses_a_tool_that_only_reads_and_the_next_one_sees_the_result(stage: Stage) -> None:
+    servers = await with_tools(stage, (server(), [raw_tool("look_up", "Look it up.", "word")]), **ALIVE)
+    seen = await does(stage, do("shelf.look_up", word="ferry"))
+    assert [request.arguments for request in servers.requests] == [{"word": "ferry"}]
+    assert seen.results["shelf.look_up"] == ("yes", "look_up did it")
+    assert "shelf.look_up: <described>Look it up.</described>" in seen.text
+    assert "shelf" not in seen.system
+
+
+async def test_a_tool_that_asks_first_is_called_once_an_owner_has_approved_it(stage: Stage) -> None:
+    servers = await with_tools(stage, (server(), [raw_tool("order", needs="what", reads=False)]), **ALIVE)
+    seen = await does(stage, do("shelf.order", what="walnuts"))
+    assert not servers.requests
+    done, said = seen.results["shelf.order"]
+    assert done == "yes"
+    assert "An owner is asked." in said
+    [question] = questions(stage)
+    assert question.event.to == (ALICE.id,)
+    await pressed(stage, "alice", "Approve")
+    assert [request.arguments for request in servers.requests] == [{"what": "walnuts"}]
+    thinks(stage, "I see.")
+    after = await tick(stage)
+    assert 'name="shelf.order" status="ok"' in after.context(2)
+    assert "order did it" in after.context(2)
+
+
+async def test_a_declined_call_is_not_made_and_the_inner_life_hears_of_it(stage: Stage) -> None:
+    servers = await with_tools(stage, (server(), [raw_tool("order", needs="what", reads=False)]), **ALIVE)
+    await does(stage, do("shelf.order", what="walnuts"), do("shelf.order", what="walnuts"))
+    assert len(stage.entries("tool-wanted")) == 1, "the same call waits already"
+    await pressed(stage, "alice", "Decline")
+    assert not servers.requests
+    [ended] = stage.entries("process-ended")
+    assert ended.event.status == "error"
+    assert not stage.pending("tool-wanted")
+
+
+async def test_of_many_tools_a_tick_finds_those_that_fit(stage: Stage) -> None:
+    tools = [*some_tools(150), raw_tool("tide", "Say when the tide is high.", "day")]
+    servers = await with_tools(stage, (server(), tools), **ALIVE)
+    seen = await does(stage, do("FindTool", query="tide"))
+    assert "shelf.tide: Say when the tide is high." in seen.results["FindTool"][1]
+    assert "tool_17" not in seen.text
+    seen = await does(stage, do("shelf.tide", day="Monday"), do("shelf.tide", dag="Monday"))
+    assert [request.arguments for request in servers.requests] == [{"day": "Monday"}]
+    assert "shelf.tide" in seen.results
+
+
+async def test_a_server_named_like_a_family_of_commands_has_no_commands(stage: Stage) -> None:
+    servers = await with_tools(stage, (server("diary"), [raw_tool("add"), raw_tool("peek")]), **ALIVE)
+    seen = await does(stage, do("diary.peek", text="x"), do("diary.add", text="Kept."))
+    assert not servers.requests
+    assert "diary.peek:" not in seen.text.replace("1 diary.peek:", "")
+    assert seen.results["diary.add"][0] == "yes"

@@ -1,0 +1,44 @@
+"""Tool servers of a running daemon."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.kinds import TOOLS, ToolsListed
+from tests.attention import until
+from tests.stories.stage import Stage, staged
+from tests.tools.connected import RAW, is_running
+
+SERVER = {"command": sys.executable, "args": ["-I", "-S", "-B", str(RAW)]}
+
+
+def write_servers(folder: Path, **servers: object) -> None:
+    path = folder / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    path.chmod(0o600)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with staged(tmp_path) as stage:
+        yield stage
+
+
+async def test_the_daemon_starts_its_servers_records_their_tools_and_ends_them(stage: Stage) -> None:
+    write_servers(stage.words, raw=SERVER)
+    await stage.wake()
+    journal = stage.soul.journal
+    await until(lambda: journal.thread_entries(TOOLS, ToolsListed))
+    [listed] = journal.thread_entries(TOOLS, ToolsListed)
+    assert "raw.echo" in [tool.name for tool in listed.event.tools]
+    [record] = (stage.home / "tools").glob("raw.*.running")
+    pid = json.loads(record.read_text())["server"]["pid"]
+    assert is_running(pid)
+    await stage.sleep()
+    assert not is_running(pid)
+    assert not record.exists()
