@@ -135,6 +135,8 @@ class ToolQuestions:
         return people
 
     async def _people(self, turn: Turn, tool: OfferedTool, form: Form) -> Sequence[Sequence[str]]:
+        if turn.is_served:  # a client of the MCP server can press no button
+            return (), ()
         askers = list(turn.readers_among(askers_of(turn)))
         if form.link:
             return askers, ()
