@@ -29,6 +29,9 @@ from tests.tools.soul_client import Mode, called, connected, conversation_in, to
 
 PUBLIC = ["ask", "search_memory"]
 NOTHING = "Nothing was found that everyone may know."
+SOON = 8.0
+"""Seconds in which a cancellation is noticed even without the ping that follows later."""
+
 SECRET = "the wedding is in Palermo"
 
 
@@ -215,7 +218,8 @@ async def test_a_cancelled_question_is_stopped(stage: Stage, mode: Mode) -> None
         await stage.until(lambda: stage.model.requests)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-        await stage.until(lambda: stage.entries("stop"))
+        async with asyncio.timeout(SOON):
+            await stage.until(lambda: stage.entries("stop"))
         await stage.settled()
         assert [call.event.outcome for call in stage.entries("model-call")] == ["cancelled"]
         assert mcp_calls(stage) == [("ask", "cancelled")]
