@@ -25,7 +25,7 @@ from tests.attention import until
 from tests.source import ROOT
 from tests.stories.process import around, into, running, variables
 from tests.stories.stage import Stage, reply, staged
-from tests.tools.soul_client import Mode, called, connected_to, conversation_in, tried
+from tests.tools.soul_client import Mode, called, connected_to, conversation_in, followed, tried
 
 
 @pytest.fixture
@@ -74,14 +74,8 @@ async def test_a_client_over_stdio_asks_cancels_and_goes_on_after_a_restart(
     async with through_command(stage, mode) as client:
         assert client.session.protocol_version == version
         stage.model.say(reply("Füchse 🦊."))
-        lines: list[str] = []
-
-        async def note(_done: float, _total: float | None, line: str | None) -> None:
-            lines.append(line or "")
-
-        result = await client.call_tool("ask", {"question": "Wer? 🦊"}, progress_callback=note)
-        [content] = result.content
-        assert content.text.startswith("Füchse 🦊.")
+        first, lines = await followed(client, "Wer? 🦊")
+        assert first.startswith("Füchse 🦊.")
         assert lines == ["is thinking…"]
         stage.model.say("Never heard.", until=asyncio.Event())
         asking = asyncio.create_task(client.call_tool("ask", {"question": "A long story, please"}))
@@ -95,7 +89,7 @@ async def test_a_client_over_stdio_asks_cancels_and_goes_on_after_a_restart(
             await client.call_tool("ask", {"question": "Anybody?"})
         await stage.wake()
         stage.model.say(reply("Again."))
-        again = await called(client, "ask", question="And?", conversation=conversation_in(content.text))
+        again = await called(client, "ask", question="And?", conversation=conversation_in(first))
         assert again.startswith("Again.")
         failed, why = await tried(client, "dance")
         assert failed

@@ -25,7 +25,7 @@ from tests.stories.choosing import ASKED, answers, calls, choice, offering, told
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_approval import publish, publishing
 from tests.stories.tooling import Shop, selling
-from tests.tools.soul_client import Mode, called, connected, conversation_in, token_in, tried
+from tests.tools.soul_client import Mode, called, connected, conversation_in, followed, token_in, tried
 
 PUBLIC = ["ask", "search_memory"]
 NOTHING = "Nothing was found that everyone may know."
@@ -70,21 +70,13 @@ async def test_a_question_is_answered_as_any_other_and_nothing_is_posted_in_slac
         assert client.session.protocol_version == version
         assert await names(client) == PUBLIC
         stage.model.say(reply("On Tuesday."))
-        seen: list[str] = []
-
-        async def note(_done: float, _total: float | None, line: str | None) -> None:
-            seen.append(line or "")
-
-        result = await client.call_tool("ask", {"question": "When do we ship?"}, progress_callback=note)
-        [content] = result.content
-        assert content.text.startswith("On Tuesday.\n\n[conversation: sess-"), content.text
+        first, seen = await followed(client, "When do we ship?")
+        assert first.startswith("On Tuesday.\n\n[conversation: sess-")
         assert seen == ["is thinking…"]
         stage.model.say(reply("At nine."))
-        said = await called(
-            client, "ask", question="At what time?", conversation=conversation_in(content.text)
-        )
+        said = await called(client, "ask", question="At what time?", conversation=conversation_in(first))
         assert said.startswith("At nine.")
-        assert conversation_in(said) == conversation_in(content.text)
+        assert conversation_in(said) == conversation_in(first)
         assert "When do we ship?" in str(stage.prompt()), "it remembers the conversation"
     assert mcp_calls(stage) == [("ask", "ok"), ("ask", "ok")]
     assert not stage.entries("claim"), "nobody is greeted"
@@ -287,7 +279,8 @@ async def test_the_owner_gets_the_pages_views_without_secrets(stage: Stage) -> N
     async with connected(stage) as client:
         tools = await client.list_tools()
         assert {"list_threads", "trace", "costs", "health", "search_journal"} <= {t.name for t in tools.tools}
-        assert [tool.name for tool in tools.tools if not tool.annotations.read_only_hint] == ["ask"]
+        reads = {tool.name: tool.annotations and tool.annotations.read_only_hint for tool in tools.tools}
+        assert [name for name, only in reads.items() if not only] == ["ask"]
         stage.model.say(reply(f"I was told {token} and a-token-of-the-page-itself."))
         said = await called(client, "ask", question=f"Keep this: {token}")
         [listed] = json.loads(await called(client, "list_threads"))["threads"]
