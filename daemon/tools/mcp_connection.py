@@ -25,7 +25,7 @@ from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd, ConnectionFailed, ConnectionMeans, ListedTools
 from daemon.tools.known_secrets import shown_secrets
 from daemon.tools.mcp_call import OpenCall
-from daemon.tools.mcp_errors import explain_failure, quote, read_error
+from daemon.tools.mcp_errors import FAILURES, explain_failure, quote, read_error
 from daemon.tools.mcp_transports import open_transport
 from daemon.tools.tool_call import (
     AskNow,
@@ -66,7 +66,7 @@ async def open_connection(
     try:
         async with connection.opened(open_transport(settings, means, end)):
             yield connection
-    except Exception as error:
+    except FAILURES as error:
         raise explain_failure(error, end.why, [*means.secrets, *shown_secrets(settings)]) from error
 
 

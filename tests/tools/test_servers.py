@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.tools.message_pace import Pace
+from daemon.tools.message_pace import OutputPace
 from daemon.tools.server_log import ServerLog
 from daemon.tools.tool_call import (
     InputNeeded,
@@ -334,7 +334,7 @@ async def test_a_flood_of_output_stops_nobody(tmp_path: Path, stream: str) -> No
 
 
 async def test_a_pace_lets_so_many_pass_in_a_period() -> None:
-    pace, began = Pace(100, period=0.05), time.monotonic()
+    pace, began = OutputPace(100, period=0.05), time.monotonic()
     for _ in range(250):
         await pace.take()
     assert time.monotonic() - began > 0.09
