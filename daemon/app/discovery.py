@@ -59,6 +59,7 @@ from daemon.reading.read_deeply import read_deeply
 from daemon.settings.home import LOAD_ERRORS, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import DEFAULT_INNER_LIMITS, AllowedProgram, InnerLimits
 from daemon.tools.connection import ServerOpener
+from daemon.tools.linked_resources import resource_action
 from daemon.tools.tool_catalogue import ToolCatalogue
 
 P = TypeVar("P")
@@ -338,7 +339,8 @@ def all_actions(own: Sequence[ActionFunction] = ()) -> ActionRegistry:
         memories=nothing, library=nothing, shelf=nothing, expert=Expert(True), soul_home=nothing
     )
     known = make_registry(means, own, all_commands(nothing))
-    return ActionRegistry([find_tool((), FIND_TOOL_SUMMARY), *known.named.values(), *known.commands])
+    of_tools = [find_tool((), FIND_TOOL_SUMMARY), resource_action(nothing)]
+    return ActionRegistry([*of_tools, *known.named.values(), *known.commands])
 
 
 ACTIONS = "actions/"
