@@ -21,6 +21,7 @@ TOO_LARGE = (
     "The tool was called, but its result is too large (over 10 MB, or very many values) and was refused: "
     "ask for less at once."
 )
+LIST_TOO_LARGE = "Its list of tools is too large, and was refused."
 NO_COMMAND = "Its command is not on this machine: install it, or correct mcp.json."
 
 MOST_SAID = 500
@@ -106,6 +107,8 @@ def explain_failure(error: BaseException, why: str, secrets: Collection[str]) ->
                 return ConsentNeeded(quote(one.message, secrets))
             case MCPError() if one.code in (FaultCode.NOT_DONE, FaultCode.UNCLEAR):
                 return ConnectionFailed(quote(one.message, secrets))
+            case MCPError() if one.code == OVERSIZED:
+                return ConnectionFailed(LIST_TOO_LARGE)
             case MCPError() if one.code in NO_ANSWER:
                 return ConnectionFailed(why or "It ended the connection.")
             case MCPError():

@@ -45,6 +45,9 @@ LEAST_TTL = 60.0
 LIST_PAUSE = 5.0
 """Least seconds between two lists: a server that announces changes without end is not followed to each."""
 
+REST_SHARE = 20
+"""Least pause after a list, as a multiple of the time that it took."""
+
 State = Literal["starting", "ready", "away", "needs consent", "off"]
 
 CONSENT_PAUSE = 1.0
@@ -77,6 +80,7 @@ class ServerTask:
         self._clock = clock
         self._means = means
         self._stale = asyncio.Event()
+        self._list_pause = LIST_PAUSE
         self._connection: ServerConnection | None = None
         self._tried = asyncio.Event()
         """Set when the first try has ended, well or not."""
@@ -151,11 +155,13 @@ class ServerTask:
 
     async def _list(self, connection: ServerConnection) -> ListedTools:
         self._stale.clear()
+        began = self._clock.steady()
         try:
             async with asyncio.timeout(self._settings.start_timeout):
                 listed = await connection.list_tools()
         except TimeoutError:
             raise ConnectionFailed("It did not list its tools in time.") from None
+        self._list_pause = max(LIST_PAUSE, REST_SHARE * (self._clock.steady() - began))
         try:
             await self._recorder.record_list(self._settings, connection.protocol, listed.tools)
         except JournalError as error:
@@ -180,7 +186,7 @@ class ServerTask:
             lost.cancel()
 
     async def _wait_until_stale(self, ttl: float) -> None:
-        await self._clock.sleep(LIST_PAUSE)
+        await self._clock.sleep(self._list_pause)
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stale.wait())]
         if ttl:
             waits.append(asyncio.create_task(self._clock.sleep(max(ttl, LEAST_TTL) - LIST_PAUSE)))

@@ -16,7 +16,7 @@ from daemon.engine.exceptions import JournalError
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.tools.connection import ConnectionMeans, ServerOpener
 from daemon.tools.server_process import end_orphans
-from daemon.tools.server_task import ServerTask, ToolRecorder
+from daemon.tools.server_task import LIST_PAUSE, ServerTask, ToolRecorder
 from daemon.tools.tool_call import (
     AskNow,
     InputNeeded,
@@ -138,10 +138,13 @@ class ConnectedServers:
             await changed.wait()
 
     async def _record_settings(self, servers: Mapping[str, ToolServerSettings]) -> None:
-        try:
-            await self._recorder.record_settings(servers)
-        except JournalError as error:
-            log.warning("The rules of tool servers could not be recorded: %s", error)
+        while True:
+            try:
+                await self._recorder.record_settings(servers)
+                return
+            except JournalError as error:
+                log.warning("The rules of tool servers could not be recorded, which is retried: %s", error)
+                await self._clock.sleep(LIST_PAUSE)
 
     def _adapt(self, wanted: Mapping[str, ToolServerSettings], connect: ServerOpener) -> None:
         for name, held in [*self._servers.items()]:
