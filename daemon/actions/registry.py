@@ -252,7 +252,7 @@ class ActionRegistry:
         tools = matching_tools(await self.tools.tools_of(turn), playbook.tools)
         if as_tags:
             tools = [one for one in tools if TAG_NAME.fullmatch(one.name)]
-        return [*fixed, *ToolOffer(turn, tools).definitions()]
+        return [*fixed, *ToolOffer(turn, tools).definitions(), *self.tools.resource_reader(turn, tools)]
 
     async def callable_in_open_thought(self, turn: Turn, playbook: Playbook) -> Sequence[ActionDefinition]:
         """Return those of the playbook's actions that open thought can use."""

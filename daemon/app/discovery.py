@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
+import logging
 import pkgutil
 import re
 import runpy
@@ -58,6 +59,7 @@ from daemon.reading.read_deeply import read_deeply
 from daemon.settings.home import LOAD_ERRORS, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import DEFAULT_INNER_LIMITS, AllowedProgram, InnerLimits
 from daemon.tools.connection import Connect
+from daemon.tools.linked_resources import resource_action
 from daemon.tools.tool_catalogue import ToolCatalogue
 
 P = TypeVar("P")
@@ -337,7 +339,8 @@ def all_actions(own: Sequence[ActionFunction] = ()) -> ActionRegistry:
         memories=nothing, library=nothing, shelf=nothing, expert=Expert(True), soul_home=nothing
     )
     known = make_registry(means, own, all_commands(nothing))
-    return ActionRegistry([find_tool((), FIND_TOOL_SUMMARY), *known.named.values(), *known.commands])
+    of_tools = [find_tool((), FIND_TOOL_SUMMARY), resource_action(nothing)]
+    return ActionRegistry([*of_tools, *known.named.values(), *known.commands])
 
 
 ACTIONS = "actions/"
@@ -419,8 +422,14 @@ def _in(file: Path) -> Sequence[ActionFunction]:
     return [one for one in names.values() if isinstance(one, ActionFunction)]
 
 
+SDK_LOGGERS = ("mcp", "client")
+"""Loggers of the SDK for MCP."""
+
+
 async def load_connections() -> Connect:
     """Return the function that opens connections to tool servers; the import of the SDK takes seconds."""
     module = await asyncio.to_thread(import_module, "daemon.tools.mcp_connection")
+    for name in SDK_LOGGERS:  # their tracebacks show what servers sent
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     connect: Connect = module.open_connection
     return connect

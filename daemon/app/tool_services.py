@@ -22,6 +22,7 @@ from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.slack.surface import SlackSurface
 from daemon.tools.connection import Connect, Connection, ConnectionMeans
 from daemon.tools.elicitation import ToolQuestions
+from daemon.tools.linked_resources import resource_action
 from daemon.tools.mcp_tools import make_tool_action
 from daemon.tools.offered_tools import OfferedTools
 from daemon.tools.servers import ConnectedServers
@@ -129,6 +130,7 @@ def _make_offered_tools(
     return OfferedTools(
         recorded=catalogue,
         make=partial(make_tool_action, means=means),
+        make_reader=partial(resource_action, servers),
         people=slack,
         places=slack.places,
     )

@@ -102,6 +102,7 @@ from daemon.kinds.tool_kinds import (
     StandingApproval,
     StandingApprovalEnded,
     ToolAccepted,
+    ToolInDoubt,
     ToolNotCalled,
     ToolsListed,
 )
@@ -209,6 +210,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     StandingApproval,
     StandingApprovalEnded,
     ToolNotCalled,
+    ToolInDoubt,
     ServedCallBegan,
     ServedCallEnded,
     *FORGETTING,

@@ -97,6 +97,20 @@ class StandingApprovalEnded(Event):
         return self.why
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolInDoubt(StepEvent):
+    """A call of a tool for `people` with an unknown outcome. `settled`: a later call has a known one."""
+
+    kind = "tool-in-doubt"
+    stays: ClassVar[tuple[str, ...]] = ("tool", "people", "settled")
+    tool: str
+    people: tuple[str, ...] = ()
+    settled: bool = False
+
+    def line(self) -> str:
+        return f"{self.tool}: {'settled' if self.settled else 'outcome unknown'}"
+
+
 ToolRefusal = Literal["away", "changed", "gone", "not linked"]
 """Reason for which a chosen tool is not called."""
 

@@ -7,6 +7,7 @@ forgotten. A name means the person who had it at that time.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -17,6 +18,7 @@ from daemon.engine.event import Entry, Event, EventCodec, root_of
 from daemon.engine.kinds import EntriesErased, EntriesForgotten, ThreadEnded, WaitBegan, WaitEnded
 from daemon.kinds import (
     ActionObserved,
+    ActionStarted,
     BranchAnswer,
     ButtonPress,
     CellRan,
@@ -319,6 +321,10 @@ def _shown_text(event: Event) -> str:
             return f"{event.question}\n{event.shape}\n{event.fault}"
         case ReadingEnded():
             return event.answer
+        case ActionObserved(text=text, details={"document": {"text": whole}}):
+            return f"{text}\n{whole}"
+        case ActionStarted() if event.is_tool_call:
+            return json.dumps(event.args, ensure_ascii=False)
         case ActionObserved() | RunMessage() | RestartLog() | InternalMessage() | CommandRan():
             return event.text
     return ""

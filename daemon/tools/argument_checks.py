@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import inf
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
@@ -30,7 +31,7 @@ MOST_FAULTS = 5
 LONGEST_PATTERN = 1_000
 
 MOST_PATTERN_WORK = 2_000_000
-"""Most of the product of a pattern's size and a text's length that is matched."""
+"""Largest product of a pattern's size and a text's length that is matched."""
 
 COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 """A counted repetition in a pattern."""
@@ -59,7 +60,7 @@ def argument_faults(value: Any, schema: Mapping[str, Any]) -> Sequence[str]:
     """Return sentences on the first faults of a value; none if it fits. Raises SchemaTooComplex."""
     if nesting_of(value) > DEEPEST:
         return [f"at most {DEEPEST} levels of lists and objects can be checked"]
-    found = islice(_Check(schema).faults(value, schema, "", 0), MOST_FAULTS)
+    found = islice(_SchemaCheck(schema).faults(value, schema, "", 0), MOST_FAULTS)
     return [f"{place}: {fault}" if place else fault for place, fault in found]
 
 
@@ -105,7 +106,7 @@ def types_of(schema: Mapping[str, Any]) -> Sequence[str]:
     return [one for one in named if isinstance(one, str) and one in TYPES]
 
 
-class _Check:
+class _SchemaCheck:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._steps = 0
@@ -330,32 +331,34 @@ class _Check:
             yield place, f"it should be a multiple of {expected}"
 
 
-Rule = Callable[[_Check, Any, Any, Any, str, int], Faults]
+Rule = Callable[[_SchemaCheck, Any, Any, Any, str, int], Faults]
 
 
-def _bound(kind: type | tuple[type, ...], size: Callable[[Any], Any], is_below: bool, said: str) -> Rule:
-    """Return a rule on a size: the value's number, or the number of its parts."""
+@dataclass(frozen=True, slots=True)
+class SizeBound:
+    """Rule on the size of a value of this kind: its number, or the number of its parts. `said` has {} for the
+    bound.
+    """
 
-    def rule(check: _Check, value: Any, expected: Any, _schema: Any, place: str, _depth: int) -> Faults:
+    kind: type | tuple[type, ...]
+    size: Callable[[Any], Any]
+    relation: Literal["<", "<=", ">", ">="]
+    """Relation of a size to the bound that is a fault."""
+    said: str
+
+    def __call__(
+        self, check: _SchemaCheck, value: Any, expected: Any, schema: Any, place: str, _depth: int
+    ) -> Faults:
         check.spend()
-        if not is_number(expected) or not isinstance(value, kind) or isinstance(value, bool):
+        if expected is True and self.relation in ("<=", ">="):  # draft 4
+            expected = schema.get("minimum" if self.relation == "<=" else "maximum")
+        if not is_number(expected) or not isinstance(value, self.kind) or isinstance(value, bool):
             return
-        if (size(value) < expected) if is_below else (size(value) > expected):
-            yield place, said.format(expected)
-
-    return rule
-
-
-def _exclusive(is_below: bool, said: str) -> Rule:
-    def rule(_check: _Check, value: Any, expected: Any, schema: Any, place: str, _depth: int) -> Faults:
-        if expected is True:  # draft 4
-            expected = schema.get("minimum" if is_below else "maximum")
-        if not (is_number(value) and is_number(expected)):
-            return
-        if (value <= expected) if is_below else (value >= expected):
-            yield place, said.format(expected)
-
-    return rule
+        size = self.size(value)
+        below, above = size < expected, size > expected
+        is_fault = {"<": below, "<=": not above, ">": above, ">=": not below}[self.relation]
+        if is_fault:
+            yield place, self.said.format(expected)
 
 
 def _itself(value: Any) -> Any:
@@ -365,39 +368,39 @@ def _itself(value: Any) -> Any:
 NUMBER = (int, float)
 
 RULES: Mapping[str, Rule] = {
-    "type": _Check.type,
-    "required": _Check.required,
-    "properties": _Check.properties,
-    "additionalProperties": _Check.additional,
-    "patternProperties": _Check.pattern_properties,
-    "propertyNames": _Check.property_names,
-    "minProperties": _bound(Mapping, len, True, "it should have at least {} arguments"),
-    "maxProperties": _bound(Mapping, len, False, "it should have at most {} arguments"),
-    "dependentRequired": _Check.dependent,
-    "dependentSchemas": _Check.dependent,
-    "dependencies": _Check.dependent,
-    "prefixItems": _Check.prefix_items,
-    "items": _Check.items,
-    "contains": _Check.contains,
-    "minItems": _bound(list, len, True, "it should have at least {} values"),
-    "maxItems": _bound(list, len, False, "it should have at most {} values"),
-    "uniqueItems": _Check.unique,
-    "enum": _Check.enum,
-    "const": _Check.const,
-    "minLength": _bound(str, len, True, "it should have at least {} characters"),
-    "maxLength": _bound(str, len, False, "it should have at most {} characters"),
-    "pattern": _Check.pattern,
-    "minimum": _bound(NUMBER, _itself, True, "it should be at least {}"),
-    "maximum": _bound(NUMBER, _itself, False, "it should be at most {}"),
-    "exclusiveMinimum": _exclusive(True, "it should be more than {}"),
-    "exclusiveMaximum": _exclusive(False, "it should be less than {}"),
-    "multipleOf": _Check.multiple,
-    "$ref": _Check.reference,
-    "allOf": _Check.all_of,
-    "anyOf": _Check.any_of,
-    "oneOf": _Check.one_of,
-    "not": _Check.not_,
-    "if": _Check.condition,
+    "type": _SchemaCheck.type,
+    "required": _SchemaCheck.required,
+    "properties": _SchemaCheck.properties,
+    "additionalProperties": _SchemaCheck.additional,
+    "patternProperties": _SchemaCheck.pattern_properties,
+    "propertyNames": _SchemaCheck.property_names,
+    "minProperties": SizeBound(Mapping, len, "<", "it should have at least {} arguments"),
+    "maxProperties": SizeBound(Mapping, len, ">", "it should have at most {} arguments"),
+    "dependentRequired": _SchemaCheck.dependent,
+    "dependentSchemas": _SchemaCheck.dependent,
+    "dependencies": _SchemaCheck.dependent,
+    "prefixItems": _SchemaCheck.prefix_items,
+    "items": _SchemaCheck.items,
+    "contains": _SchemaCheck.contains,
+    "minItems": SizeBound(list, len, "<", "it should have at least {} values"),
+    "maxItems": SizeBound(list, len, ">", "it should have at most {} values"),
+    "uniqueItems": _SchemaCheck.unique,
+    "enum": _SchemaCheck.enum,
+    "const": _SchemaCheck.const,
+    "minLength": SizeBound(str, len, "<", "it should have at least {} characters"),
+    "maxLength": SizeBound(str, len, ">", "it should have at most {} characters"),
+    "pattern": _SchemaCheck.pattern,
+    "minimum": SizeBound(NUMBER, _itself, "<", "it should be at least {}"),
+    "maximum": SizeBound(NUMBER, _itself, ">", "it should be at most {}"),
+    "exclusiveMinimum": SizeBound(NUMBER, _itself, "<=", "it should be more than {}"),
+    "exclusiveMaximum": SizeBound(NUMBER, _itself, ">=", "it should be less than {}"),
+    "multipleOf": _SchemaCheck.multiple,
+    "$ref": _SchemaCheck.reference,
+    "allOf": _SchemaCheck.all_of,
+    "anyOf": _SchemaCheck.any_of,
+    "oneOf": _SchemaCheck.one_of,
+    "not": _SchemaCheck.not_,
+    "if": _SchemaCheck.condition,
 }
 """Keywords that are checked, in this order."""
 
@@ -423,7 +426,7 @@ def _pattern_size(pattern: str) -> int:
     return size
 
 
-@lru_cache(maxsize=256)
+@lru_cache
 def _compiled(pattern: str) -> SchemaValidator | None:
     """Return a linear matcher; None for a pattern that is too long or has what it lacks (look-around)."""
     if len(pattern) > LONGEST_PATTERN:

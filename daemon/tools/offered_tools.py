@@ -6,7 +6,7 @@ belong to the workspace counts as an outsider.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -67,10 +67,13 @@ class WorkspacePeople(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedTools:
-    """Tools of MCP servers by the owner's rules. `make` returns the action of a tool."""
+    """Tools of MCP servers by the owner's rules. `make` returns the action of a tool, `make_reader` the one
+    that reads resources of the named servers.
+    """
 
     recorded: RecordedTools
     make: Callable[[Any], ActionDefinition]
+    make_reader: Callable[[Collection[str]], ActionDefinition]
     people: WorkspacePeople
     places: KnownChannels
 
@@ -90,6 +93,16 @@ class OfferedTools:
             here = [one for one in here if one.rules.outsiders]
         return [self._listed(one) for one in here]
 
+    def resource_reader(self, turn: Turn, tools: Sequence[ListedTool]) -> Sequence[ActionDefinition]:
+        """Return the action that reads what the servers of these tools linked; none without tools."""
+        if not tools:
+            return ()
+        made = self.make_reader({one.server for one in tools})
+        offered = self.recorded.offered(turn.began_seq)
+        if all(offered[one.name].rules.outsiders for one in tools):
+            return [made]
+        return [self._for_insiders(made)]
+
     def _listed(self, one: OfferableTool) -> ListedTool:
         make = partial(self._guarded, one)
         return ListedTool(server=one.server, tool=one.tool, asks_first=one.asks_first, make=make)
@@ -97,9 +110,9 @@ class OfferedTools:
     def _guarded(self, one: OfferableTool) -> ActionDefinition:
         """Return the tool's action; it is refused once an outsider has spoken to the same execution."""
         made = self.make(one)
-        if one.rules.outsiders:
-            return made
+        return made if one.rules.outsiders else self._for_insiders(made)
 
+    def _for_insiders(self, made: ActionDefinition) -> ActionDefinition:
         async def perform(run: ActionContext, args: object) -> Any:
             if not await self._are_insiders(run.turn, _newcomers(run)):
                 raise ActionRefused(run.label("for insiders alone"))
@@ -118,7 +131,7 @@ class OfferedTools:
 
     async def _are_insiders(self, turn: Turn, people: Sequence[str]) -> bool:
         """Look up once in an execution's step if all of them belong to the workspace."""
-        if not people:
+        if not people or turn.is_served:  # who holds the token of the MCP server is no guest
             return True
 
         async def look_up(_turn: Turn) -> StepResult:

@@ -6,22 +6,18 @@ it, people are told, and the model sees it.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from daemon.actions.action import ActionContext
-from daemon.engine.event import Entry, in_seq_order, of_kind, part_key, storable_text
 from daemon.ism import ActionRefused
-from daemon.kinds import INNER, ActionObserved, LimitReached, ToolNotCalled, UnpromptedMessage
+from daemon.kinds import ActionObserved, LimitReached, ToolNotCalled
 from daemon.mind.asking import ask_owner_to_continue
 from daemon.prompts.chooser import fence_result
 from daemon.prompts.elements import truncate
 from daemon.settings.limits import CONTINUE
-from daemon.tools.requested_forms import is_too_large
+from daemon.tools.call_doubts import is_in_doubt, record_doubt, settle_doubt
 from daemon.tools.tool_approvals import askers_of
 from daemon.tools.tool_call import (
     InputNeeded,
@@ -34,27 +30,15 @@ from daemon.tools.tool_call import (
     ToolServers,
 )
 from daemon.tools.tool_catalogue import OfferedTool
+from daemon.tools.tool_observations import ToolObserver, is_unknown, wait_unless_stopped
 from daemon.turn.input_policy import DELIBERATION_PROCESS
-from daemon.turn.kept_results import DOCUMENT, HEAD, LONGEST_RESULT, TAIL, result_document
 from daemon.turn.open_questions import withdraw_questions_of_steps
-from daemon.turn.speech import say
 from daemon.turn.turn import UNKNOWN_OUTCOME, Turn
-
-log = logging.getLogger(__name__)
-
-STOP_GRACE = 0.2
-"""Seconds that a stopped call has to tell its server."""
-
-MOST_RESULT = 10_000_000
-"""Most characters of a result."""
 
 MOST_QUESTIONS = 10
 """Most times that one call may need input."""
 
 LONGEST_PROGRESS = 80
-
-MOST_LOOKED_AT = 200
-"""Most observations of the inner life among which a call in doubt is looked for."""
 
 UNREACHABLE = ("away", "off", "needs consent")
 """States in which a server is not called."""
@@ -91,10 +75,6 @@ class ToolMeans:
     ask_during_call: AskDuringCall | None = None
 
 
-class CallStopped(Exception):
-    """A person's stop while a call was open."""
-
-
 @dataclass(slots=True, kw_only=True)
 class ToolCall:
     """A call of a tool with these arguments, from the choice to the result."""
@@ -114,17 +94,24 @@ class ToolCall:
     def name(self) -> str:
         return self.tool.name
 
+    @property
+    def observer(self) -> ToolObserver:
+        return ToolObserver(self.run, self.name)
+
     async def result(self) -> str:
         """Make the call and return its result as text for the model. Raises ActionRefused without a call."""
         await self._check_offered()
         await self._check_limit()
         with self.turn.deps.gauge.count_tool_call(self.turn.root) as self.end_count:
-            doubted = has_unknown_outcome(self.turn, self.name)
+            doubted = not self.tool.is_repeatable and is_in_doubt(self.turn, self.name)
             await self.means.approve(self.run, self.tool, self.arguments, may_be_done=doubted)
             observed = await self._observe(again=doubted)
         observed = await self._with_input(observed, again=doubted)
         if is_unknown(observed):
-            await self._tell_people()
+            words = self.run.prompt("prompts/sentences/outcome_unknown", tool=self.name)
+            await record_doubt(self.turn, self.name, words)
+        elif doubted and not observed.details.get("failed"):
+            await settle_doubt(self.turn, self.name)
         return self._shown(observed)
 
     # Before the call
@@ -200,102 +187,58 @@ class ToolCall:
     async def _called(self, request: ToolRequest) -> ActionObserved:
         self.end_count()
         if self.turn.execution.stopping.is_set():
-            return self._failed("stopped", "")
+            return self.observer.fail("stopped")
         try:
-            result = await self._interruptible(request)
-        except CallStopped:
-            return self._unknown(self.run.label("stopped"))
+            result = await self._answer_or_stop(request)
         except StateExpired as error:
-            return ActionObserved(name=self.name, text=str(error), details={"expired": True})
+            return self.observer.expire(str(error))
         except ToolCallFailed as error:
-            return self._failed("failed", str(error))
+            return self.observer.fail("failed", str(error))
         except ToolOutcomeUnknown as error:
             return self._unknown(str(error))
-        except Exception as error:  # the call may have been carried out, so it has an outcome
-            log.warning("The call of %s went wrong; its outcome is unknown.", self.name, exc_info=error)
-            return self._unknown("")
-        return self._observed(result)
+        return self.observer.see(result) if result else self._unknown(self.run.label("stopped"))
 
-    async def _interruptible(self, request: ToolRequest) -> ToolResult | InputNeeded:
-        """Wait for the call or for a stop. A stopped call has a moment to tell its server."""
+    async def _answer_or_stop(self, request: ToolRequest) -> ToolResult | InputNeeded | None:
+        """Return the server's answer; None if somebody stops the turn first."""
         ask = self.means.ask_during_call
         asking = ask(self.run, self.tool) if ask else None
-        call = asyncio.ensure_future(self.means.servers.call(request, self._show_progress, asking))
-        stopped = asyncio.ensure_future(self.turn.execution.stopping.wait())
         try:
-            await asyncio.wait({call, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            call = self.means.servers.call(request, self._show_progress, asking)
+            return await wait_unless_stopped(self.turn, call)
         finally:
-            stopped.cancel()
-            if not call.done():
-                call.cancel()
-                await asyncio.wait({call}, timeout=STOP_GRACE)
-        if asking:
-            await asking.end()
-        if not call.done() or call.cancelled():
-            call.add_done_callback(_retrieve_error)
-            raise CallStopped
-        return call.result()
+            if asking:
+                await asking.end()
+
+    def _unknown(self, why: str) -> ActionObserved:
+        """Return the observation of a call that may have been made; one that may be repeated only failed."""
+        if self.tool.is_repeatable:
+            return self.observer.fail("failed", why)
+        return self.observer.doubt(why)
 
     def _show_progress(self, text: str) -> None:
         line = truncate(" ".join(text.split()), LONGEST_PROGRESS)
         self.run.show_status(f"{self.name}: {line}" if line else self.name)
 
-    # The observation
-
-    def _observed(self, result: ToolResult | InputNeeded) -> ActionObserved:
-        if isinstance(result, InputNeeded):
-            asked = {"requests": dict(result.requests), "state": result.state}
-            if is_too_large(asked):
-                return self._failed("failed", self.run.label("too many questions"))
-            return ActionObserved(
-                name=self.name, text=self.run.label("needs input"), details={"input": asked}
-            )
-        if len(result.text) > MOST_RESULT:
-            return self._failed("failed", self.run.label("result too large"))
-        text = storable_text(result.text)
-        if result.is_error:
-            text = f"{self.run.label('tool error')}: {text}"
-        details: dict[str, Any] = {}
-        if result.links:
-            details["links"] = list(result.links)
-        if len(text) > LONGEST_RESULT:
-            details[DOCUMENT] = result_document(self.name, text)
-            text = self._head_and_tail(details[DOCUMENT]["name"], text)
-        return ActionObserved(name=self.name, text=text, details=details)
-
-    def _head_and_tail(self, name: str, text: str) -> str:
-        left_out = f"{len(text) - HEAD - TAIL:,}"
-        note = self.run.prompt("prompts/sentences/long_result", document=name, characters=left_out)
-        return f"{text[:HEAD]}\n{note}\n{text[-TAIL:]}"
-
-    def _failed(self, meaning: str, why: str) -> ActionObserved:
-        said = self.run.label(meaning)
-        return ActionObserved(name=self.name, text=f"{said}: {why}" if why else said)
-
-    def _unknown(self, why: str) -> ActionObserved:
-        """Return the observation of a call that may have been carried out; a repeatable one only failed."""
-        if self.tool.is_repeatable:
-            return self._failed("failed", why)
-        seen = self._failed("outcome unknown", why)
-        return replace(seen, details={"unknown": True})
-
     # Input from people
 
     async def _with_input(self, observed: ActionObserved, *, again: bool) -> ActionObserved:
         """Ask people for the input that the call needs, and go on with it, until it needs none."""
-        questions = 0
-        while True:
-            if observed.details.get("expired"):
-                observed = await self._begin_anew()
-            needed = observed.details.get("input")
-            if not needed:
-                return observed
-            questions += 1
-            if questions > MOST_QUESTIONS:
-                return self._failed("failed", self.run.label("too many questions"))
-            answers = await self._answers(InputNeeded(**needed))
-            await self._check_offered()
-            observed = await self._observe(answers, needed["state"], again=again)
+        rounds = 0
+        while observed.details.keys() & {"input", "expired"}:
+            if rounds == MOST_QUESTIONS:
+                return self.observer.fail("failed", self.run.label("too many questions"))
+            rounds += 1
+            observed = await self._next_round(observed, again=again)
+        return observed
+
+    async def _next_round(self, observed: ActionObserved, *, again: bool) -> ActionObserved:
+        needed = observed.details.get("input")
+        if needed is None:  # the server forgot what it had asked
+            await self.means.approve(self.run, self.tool, self.arguments)
+            return await self._observe()
+        answers = await self._answers(InputNeeded(**needed))
+        await self._check_offered()
+        return await self._observe(answers, needed["state"], again=again)
 
     async def _answers(self, needed: InputNeeded) -> Mapping[str, Any]:
         answers = None
@@ -305,64 +248,7 @@ class ToolCall:
             return {key: {"action": "decline"} for key in needed.requests}
         return answers
 
-    async def _begin_anew(self) -> ActionObserved:
-        """Begin the call again, with a fresh approval, as the server forgot what it had asked."""
-        await self.means.approve(self.run, self.tool, self.arguments)
-        return await self._observe()
-
-    # After the call
-
-    async def _tell_people(self) -> None:
-        """Tell the people of the conversation that nobody knows whether the tool was used."""
-        words = self.run.prompt("prompts/sentences/outcome_unknown", tool=self.name)
-        turn = self.turn
-        if turn.addressed:
-            await say(turn, words, answers=False)
-        elif turn.root not in (INNER, turn.thread):  # a branch speaks through its root
-            by = turn.first.seq
-            await turn.send("tell", turn.root, UnpromptedMessage(text=words, by=by, view=turn.root))
-
     def _shown(self, observed: ActionObserved) -> str:
         if observed.text == UNKNOWN_OUTCOME:  # the daemon died during the call
             return f"{self.run.label('outcome unknown')}: {observed.text}"
         return observed.text
-
-
-def is_unknown(observed: ActionObserved) -> bool:
-    """True if nobody knows whether the action was carried out."""
-    return bool(observed.details.get("unknown")) or observed.text == UNKNOWN_OUTCOME
-
-
-def has_unknown_outcome(turn: Turn, name: str) -> bool:
-    """True if the last call of this tool in the conversation, before this step, may have been made."""
-    known = _earlier_observations(turn)
-    known += of_kind(ActionObserved, list(turn.execution.restart_log))
-    calls = [
-        entry for entry in in_seq_order([*known, *_earlier_steps(turn, name)]) if entry.event.name == name
-    ]
-    return bool(calls) and is_unknown(calls[-1].event)
-
-
-def _earlier_observations(turn: Turn) -> list[Entry[ActionObserved]]:
-    if turn.root == INNER:  # its thread has no end
-        return [*islice(turn.journal.latest_first(INNER, ActionObserved, turn.began_seq), MOST_LOOKED_AT)]
-    found = turn.journal.tree_entries(turn.root, ActionObserved)
-    return [entry for entry in found if entry.seq < turn.began_seq]
-
-
-def _earlier_steps(turn: Turn, name: str) -> Sequence[Entry[ActionObserved]]:
-    """Return the observations of this tool by the steps before, in this context."""
-    record = turn.execution.record
-    found = list[Entry[Any]]()
-    for number in range(1, turn.ctx.uses_of(name) + 1):
-        key = f"{turn.ctx.path}/{name}#{number}"
-        entry = record.find(part_key(key, "done")) or record.find(key)
-        if entry:
-            found.append(entry)
-    return of_kind(ActionObserved, found)
-
-
-def _retrieve_error(call: asyncio.Future[Any]) -> None:
-    """Retrieve the error of an abandoned call, or asyncio logs it."""
-    if not call.cancelled():
-        call.exception()

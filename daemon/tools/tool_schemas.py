@@ -91,7 +91,7 @@ def arguments_class(schema: Mapping[str, Any]) -> type[ToolArguments]:
     return _class_for(json.dumps(schema))
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache
 def _class_for(text: str) -> type[ToolArguments]:
     schema = json.loads(text)
     own: type[ToolArguments] = _made(schema, _carried_schema(schema), as_text=False)

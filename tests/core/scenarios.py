@@ -13,7 +13,16 @@ from tests.core.ism_processes import check_ism_run, choosing, running
 from tests.core.open_thought_scripts import at_random, branching, clearing, collecting, thinking_on
 from tests.core.reading_processes import reading, reads
 from tests.core.scenario import CoreScenario, below, dm, top
-from tests.core.tool_processes import APPROVED, UNKNOWN, buying, check_shop, shopping
+from tests.core.tool_processes import (
+    APPROVED,
+    SIZE_GIVEN,
+    UNKNOWN,
+    buying,
+    check_shop,
+    check_shop_that_asks,
+    shopping,
+    shopping_by_size,
+)
 from tests.core.unusual_processes import (
     BRIEF,
     FIRST,
@@ -371,6 +380,22 @@ SCENARIOS: Mapping[str, CoreScenario] = {
         processes=shopping,
         sees_all=True,
         check=check_shop,
+    ),
+    "tool-asks": CoreScenario(
+        inputs=[
+            dm(1, "order cups"),
+            pressed(2, "approve", phase=1),
+            pressed(3, "choice-1", phase=2, answers="input", user="U1"),
+        ],
+        endings=[
+            [APPROVED, *pages(SIZE_GIVEN), "You said: order cups"],
+            [APPROVED, UNKNOWN, "You said: order cups"],
+            [APPROVED, *pages(SIZE_GIVEN), UNKNOWN, "You said: order cups"],
+        ],
+        script=buying,
+        processes=shopping_by_size,
+        sees_all=True,
+        check=check_shop_that_asks,
     ),
     "stubborn": CoreScenario(
         inputs=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, check=check_given_up

@@ -19,6 +19,7 @@ from daemon.process import Transition, Turn
 from daemon.processes.problem_solving import NAME
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, parse_playbook
 from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.tools.elicitation import ToolQuestions
 from daemon.tools.mcp_tools import make_tool_action
 from daemon.tools.tool_approvals import ToolApprovals
 from daemon.tools.tool_call import AskNow, InputNeeded, ServerState, ToolRequest, ToolResult
@@ -31,9 +32,26 @@ from tests.crashes.json_lines import append_line, read_lines
 from tests.crashes.kill_points import KillPoint
 
 ROUNDS = 8
+SIZE: Mapping[str, Any] = {
+    "method": "elicitation/create",
+    "params": {
+        "mode": "form",
+        "message": "Which size?",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {"size": {"type": "string", "enum": ["S", "L"]}},
+            "required": ["size"],
+        },
+    },
+}
+"""Request of the shop in the scenario in which it asks people."""
 APPROVED = (
-    "<@U9>, may I call the tool *shop.order* of the server *shop*? Asked for by: <@U1>."
+    "<@U9>, may I call the tool *shop.order* of the server *shop*? Asked for by: Alice."
     "\n```\ncups: 3\n```\n[Alice chose “Approve”]"
+)
+SIZE_GIVEN = (
+    "Alice, <@U9>, *shop.order* of the server *shop* needs something from you before it goes on. In its own words:"
+    "\n```\nasks: Which size?\n```\n[Alice chose “L”]"
 )
 UNKNOWN = (
     "I called *shop.order*, and nobody knows whether it was done: I was interrupted, or no answer came. I"
@@ -61,8 +79,9 @@ FEW, ORDER = {"cups": 0}, {"cups": 3}
 class FileShop:
     """Implements ToolServers on files that outlive the daemon."""
 
-    def __init__(self, home: Path, turn: Turn) -> None:
+    def __init__(self, home: Path, turn: Turn, *, asks: bool = False) -> None:
         self._home = home
+        self._asks = asks
         self._turn = turn
 
     def state_of(self, server: str) -> ServerState:
@@ -75,11 +94,15 @@ class FileShop:
         if request.tool == "stock":
             KillPoint.reach()
             return ToolResult(text="5 cups")
+        if self._asks and not request.responses:
+            KillPoint.reach()
+            return InputNeeded(requests={"size": SIZE}, state="held")
         self._check_intent(request)
         KillPoint.reach()
-        append_line(self._home / "effects.jsonl", dict(request.arguments))
+        size = request.responses["size"]["content"]["size"] if self._asks else ""
+        append_line(self._home / "effects.jsonl", {**request.arguments, **({"size": size} if size else {})})
         KillPoint.reach()
-        return ToolResult(text=f"ordered {request.arguments['cups']} cups")
+        return ToolResult(text=f"ordered {request.arguments['cups']} cups {size}".rstrip())
 
     async def read_resource(self, server: str, uri: str) -> ToolResult:
         raise NotImplementedError
@@ -95,16 +118,23 @@ def _is_order(entry: Entry[Any]) -> bool:
     return bool(entry.event.name == "shop.order")
 
 
-def shopping(home: Path) -> Mapping[str, Process]:
+def shopping_by_size(home: Path) -> Mapping[str, Process]:
+    """Choose a tool that asks people."""
+    return shopping(home, asks=True)
+
+
+def shopping(home: Path, *, asks: bool = False) -> Mapping[str, Process]:
     """Choose tools of a server in a run."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         catalogue = ToolCatalogue(turn.journal)
         await catalogue.record_list(SHOP, "", TOOLS)
+        approvals = ToolApprovals(catalogue=catalogue)
         means = ToolMeans(
-            servers=FileShop(home, turn),
+            servers=FileShop(home, turn, asks=asks),
             newest=catalogue.newest,
-            approve=ToolApprovals(catalogue=catalogue).obtain_approval,
+            approve=approvals.obtain_approval,
+            answer_input=ToolQuestions(approvals=approvals).answer_input,
         )
         tools = [make_tool_action(tool, means) for tool in catalogue.offered().values()]
         book = parse_playbook(NAME, turn.text(f"{PLAYBOOK_FOLDER}{NAME}"))
@@ -132,6 +162,12 @@ def check_shop(home: Path) -> None:
     """Check that the order was made at most once, with checked arguments, and that its result is known."""
     check_single_effect(home)
     asyncio.run(_check_orders(home))
+
+
+def check_shop_that_asks(home: Path) -> None:
+    """Check that people were asked before the order, which was made at most once."""
+    check_single_effect(home)
+    assert read_lines(home / "effects.jsonl") in ([], [{**ORDER, "size": "L"}])
 
 
 async def _check_orders(home: Path) -> None:

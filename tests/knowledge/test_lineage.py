@@ -17,6 +17,7 @@ from daemon.kinds import (
     INNER,
     SOUL_KINDS,
     ActionObserved,
+    ActionStarted,
     AmbientMessage,
     CellRan,
     CommandRan,
@@ -139,6 +140,8 @@ async def test_branches_and_what_comes_back_from_them(life: Life) -> None:
     "quotes",
     [
         ActionObserved(name="SearchMemory", text=f"#general, 2026-01-01, Alice: {BEES}"),
+        ActionObserved(name="wiki.read", text="…", details={"document": {"name": "a", "text": f"x\n{BEES}"}}),
+        ActionStarted(name="wiki.write", args={"arguments": {"text": [BEES]}, "for": [], "digest": ""}),
         CellRan(text=f"['{BEES.upper()}!']"),
         CellRan(text="(no output)", final=BEES),
         ReadingBegan(question="What is kept?", shape="", fault=f"There are: {BEES}.txt"),

@@ -14,6 +14,7 @@ import pytest
 
 from daemon.kinds import TOOLS, ToolsListed
 from daemon.settings.limits import Limits
+from daemon.turn.kept_results import result_document
 from rehearsal.people import ALICE as ALICE_PERSON
 from tests.attention import until
 from tests.stories.choosing import answers, choice, pressed, questions, told
@@ -49,7 +50,7 @@ async def serving(stage: Stage, rules: Mapping[str, Any] = NO_RULES, reads: str 
     take_playbooks(stage)
     await stage.wake(**{"ism_enabled": True, **OWNED, **more})
     await until(lambda: stage.soul.journal.thread_entries(TOOLS, ToolsListed))
-    await until(lambda: stage.soul.services.servers.connected.state_of("raw").state == "ready")
+    await until(lambda: stage.soul.services.tools.connected.state_of("raw").state == "ready")
 
 
 def heard_file(stage: Stage) -> Path:
@@ -196,6 +197,29 @@ async def test_a_server_that_died_is_away_and_nobody_is_asked_to_approve_its_too
     [refused] = stage.entries("tool-not-called")
     assert (refused.event.tool, refused.event.code) == ("raw.echo", "away")
     assert "raw.echo was not run: tool away: " in told(stage)
+
+
+async def test_a_resource_is_read_if_the_server_itself_linked_it(stage: Stage) -> None:
+    await serving(stage)
+    read = [using("ReadResource", server="raw", uri=uri) for uri in ("file:///a.txt", "file:///etc/passwd")]
+    await erring(stage, read[0], using("raw.pages"), *read, end="It is all there.")
+    assert [one["uri"] for one in heard(stage, "resources/read")] == ["file:///a.txt"]
+    assert [one.event.code for one in stage.entries("tool-not-called")] == ["not linked"] * 2
+    [text] = [one.event.text for one in stage.entries("observation") if one.event.name == "ReadResource"]
+    assert "all of file:///a.txt" in text
+
+
+async def test_a_long_result_is_read_deeply_by_the_name_that_stands_in_it(stage: Stage) -> None:
+    await serving(stage)
+    name = result_document("raw.large", "x" * 20_000)["name"]
+    deep = using("ReadDeeply", question="How many x?", names=[name])
+    answers(stage, ON_IT, choice(using("raw.large", text="20000")), choice(deep), "Twenty thousand.")
+    answers(stage, choice("Respond"), reply("So many."))
+    await stage.say("alice", ALICE, ERRAND)
+    [reading] = stage.entries("reading")
+    assert not reading.event.fault
+    read = [str(request) for request in stage.model.requests if "How many x?" in str(request)]
+    assert any("x" * 20_000 in request for request in read)
 
 
 async def test_a_limit_of_tool_calls_asks_an_owner_once_it_is_reached(stage: Stage) -> None:
