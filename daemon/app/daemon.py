@@ -526,8 +526,9 @@ async def start_daemon(
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
         clients = mount_soul_server(settings, app, folder)
         secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
-        rehearsed = rehearsal.tools if rehearsal else ()
-        tools = make_tool_services(secret, clock, journal, folder, slack, here, servers, rehearsed)
+        tools = make_tool_services(
+            secret, clock, journal, folder, slack, here, servers, rehearsal.tools if rehearsal else ()
+        )
         services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
         view = mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
