@@ -182,6 +182,18 @@ async def test_each_owner_is_told_of_a_change_once_even_after_restarts(shop: Sho
         assert [len(await dm_of(stage)), len(await dm_of(stage, BOB_DM, "bob"))] == [1, 1]
 
 
+async def test_an_owner_who_had_everything_forgotten_is_told_of_the_next_change(shop: Shop) -> None:
+    await shop.opens()
+    await changes(shop)
+    stage = shop.stage
+    [task] = stage.entries("afterthought")
+    await press_in_dm(stage, "Leave it out")
+    await stage.soul.journal.forget([task.seq], thread="soul", key="forget", why="asked")
+    await stage.clock.advance(600)
+    await changes(shop, tool(description="Sells your soul."))
+    assert "+Sells your soul." in (await dm_of(stage))[-1][0]
+
+
 async def test_tools_that_cannot_be_offered_are_named_to_the_owner(shop: Shop) -> None:
     await shop.opens()
     await changes(shop, tool(), tool("a.b"), tool("a_b"), tool("x\u200by"))
