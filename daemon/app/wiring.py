@@ -392,7 +392,7 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
 
 
 def _played(services: DaemonServices) -> Sequence[str]:
-    """Return the playbooks that are run: without the ISM only the errands, which take an owner's tools."""
+    """Return the playbooks that are run: without the ISM only the errands, which use an owner's tools."""
     if services.settings.ism_enabled:
         return services.texts.playbooks
     return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS]
