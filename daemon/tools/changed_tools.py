@@ -19,6 +19,8 @@ from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.errors import PostFailed
 from daemon.kinds import BackgroundTask, BranchAnswer, QuestionAsked, RecordedTool, ToolsListed
+from daemon.prompts.elements import parse_labels
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.tools.tool_approvals import CHANGED_MEANWHILE
 from daemon.tools.tool_catalogue import ToolCatalogue, read_rules
 from daemon.tools.tool_definitions import definition_text
@@ -42,6 +44,9 @@ MOST_COMPARED = 3_000
 """Lines of two definitions that are compared; longer ones are shown whole."""
 
 CONTEXT_LINES = 2
+
+VOID = "question void"
+"""Meaning of the label that a question shows once it is void."""
 
 ELLIPSIS = "…"
 """Stands for lines that do not differ."""
@@ -179,7 +184,9 @@ class ToolListWatch:
         """Answer open questions about definitions that are over, so that their executions go on without."""
         for asked in self._deps.journal.pending_entries(QuestionAsked):
             if asked.event.said and _is_void(self._catalogue, asked.event.about):
-                void = BranchAnswer(answers=asked.key, value=CHANGED_MEANWHILE, by="", text="")
+                labels = parse_labels(self._deps.texts.newest_text(LABELS_TEXT))
+                text = f"[{labels.get(VOID, VOID)}]"
+                void = BranchAnswer(answers=asked.key, value=CHANGED_MEANWHILE, by="", text=text)
                 key = f"void:{asked.key}"
                 await self._deps.journal.append(asked.thread, void, key=key, author="core", cause=asked.seq)
                 self._wake(asked.thread)
