@@ -36,6 +36,7 @@ from daemon.process import MentalProcess
 from daemon.prompts.prompt_catalogue import (
     ABILITIES_TEXT,
     PLAYBOOK_FOLDER,
+    SERVED_TEXT,
     WORDING,
     Playbook,
     PromptCatalogue,
@@ -448,7 +449,7 @@ def _prompts(folder: Path, texts: PromptCatalogue, code: OwnerCode) -> Iterator[
     if code.broken or code.own.faults:
         return  # the texts of broken code are unknown
     for name in _files(folder, "prompts/**/[!.]*.md"):
-        if name not in texts.texts:
+        if name not in texts.texts and name != SERVED_TEXT:
             yield ill_finding(name, f"nobody reads it: {suggest_name(name, texts.texts) or 'take it away'}")
 
 

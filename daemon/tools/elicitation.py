@@ -123,7 +123,7 @@ class ToolQuestions:
         return people
 
     async def people_for(self, turn: Turn, tool: OfferedTool, form: QuestionForm) -> Sequence[Sequence[str]]:
-        if turn.opened is None or turn.opened.event.where == TERMINAL_PLACE:
+        if turn.opened is None or turn.is_served or turn.opened.event.where == TERMINAL_PLACE:
             return (), ()  # nobody can be asked there
         askers = list(turn.readers_among(askers_of(turn)))
         if form.link:

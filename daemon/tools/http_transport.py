@@ -175,7 +175,13 @@ class ServerHttpClient(httpx2.AsyncClient):
             request.extensions["timeout"] = END_TIMEOUT.as_dict()
         try:
             response = await super().send(request, **options)
-        except (httpx2.TransportError, httpx2.InvalidURL, AddressRefused, RequestFault) as error:
+        except (
+            httpx2.TransportError,
+            httpx2.InvalidURL,
+            ResponseCutOff,
+            AddressRefused,
+            RequestFault,
+        ) as error:
             return fault_response(request, 502, fault_of_error(self._server, self._host, error))
         fault = fault_of_status(self._server, response)
         if fault is None or await _has_own_error(response):

@@ -27,6 +27,7 @@ from daemon.tools.known_secrets import shown_secrets
 from daemon.tools.mcp_call import OpenCall
 from daemon.tools.mcp_errors import FAILURES, LIST_TOO_LARGE, explain_failure, quote, read_error
 from daemon.tools.mcp_transports import open_transport
+from daemon.tools.token_store import TokenStore
 from daemon.tools.tool_call import (
     AskNow,
     InputNeeded,
@@ -81,13 +82,18 @@ class McpConnection:
         end: ConnectionEnd,
     ) -> None:
         self._settings = settings
-        self._secrets = [*means.secrets, *shown_secrets(settings)]
+        self._lasting_secrets = [*means.secrets, *shown_secrets(settings)]
+        self._tokens = TokenStore(means.folder.parent, settings.name, settings.url)
         self._changed = changed
         self._end = end
         self._tasks = set[asyncio.Task[Any]]()
         self._asking: dict[OpenCall, AskNow] = {}
         """Open calls that may ask people."""
         self._client: Client
+
+    @property
+    def _secrets(self) -> Sequence[str]:
+        return [*self._lasting_secrets, *self._tokens.read().secrets]
 
     @asynccontextmanager
     async def opened(self, transport: Any) -> AsyncIterator[None]:

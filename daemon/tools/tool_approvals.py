@@ -159,7 +159,7 @@ class ToolApprovals:
 
     async def approvers_of(self, turn: Turn, rules: ToolRules) -> CallApprovers:
         """Return the people who may approve a call that a turn makes, by the rules of its server."""
-        askers = () if turn.is_served else askers_of(turn)  # a client of the soul approves nothing
+        askers = () if turn.is_served else askers_of(turn)  # a client of the MCP server approves nothing
         named = set(rules.approvers)
         if ASKER in named and not askers:
             named.add(OWNER)
