@@ -36,7 +36,7 @@ from daemon.tools.served_tools import ServedCallRefused
 from tests.source import ROOT
 
 ERRORS = """
-AddressRefused RequestFault ResponseCutOff
+AddressRefused ConnectionFailed ConsentNeeded EndlessLineError RequestFault ResponseCutOff
 Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
 EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed
 Misshapen NoAnswer Overdue Refused RequestRefused SandboxError SoulError SpeechFailed SpeechRefused
