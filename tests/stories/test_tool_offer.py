@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.stories.choosing import answers, turning
-from tests.stories.stage import ALICE, Stage
+from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.tool_shelf import (
     ERRAND,
     as_text,
@@ -15,6 +17,7 @@ from tests.stories.tool_shelf import (
     using,
     with_tools,
 )
+from tests.texts import ours
 
 
 async def test_few_tools_are_shown_with_their_schemas_and_used_by_their_names(stage: Stage) -> None:
@@ -66,11 +69,13 @@ async def test_of_more_only_the_servers_are_named_with_their_number_of_tools(sta
     assert "big.tool_333: Do the thing number 333." in found
 
 
-async def test_with_500_tools_the_prompt_of_the_chooser_stays_below_4000_tokens(stage: Stage) -> None:
-    await with_tools(stage, (server(), some_tools(500)))
-    errand(stage)
-    await stage.say("alice", ALICE, ERRAND)
-    [request] = choosers(stage)
+async def test_with_500_tools_the_prompt_of_the_chooser_stays_below_4000_tokens(tmp_path: Path) -> None:
+    async with staged(tmp_path, ours) as stage:
+        await stage.wake()
+        await with_tools(stage, (server(), some_tools(500)))
+        errand(stage)
+        await stage.say("alice", ALICE, ERRAND)
+        [request] = choosers(stage)
     sent = {name: request.get(name) for name in ("system", "messages", "output_config")}
     assert len(as_text(sent)) / 3 < 4_000
 

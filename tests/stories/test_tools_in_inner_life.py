@@ -67,3 +67,13 @@ async def test_a_server_named_like_a_family_of_commands_has_no_commands(stage: S
     assert not servers.requests
     assert "diary.peek:" not in seen.text.replace("1 diary.peek:", "")
     assert seen.results["diary.add"][0] == "yes"
+
+
+async def test_a_call_that_needs_input_asks_nobody_in_the_inner_life(stage: Stage) -> None:
+    servers = await with_tools(stage, (server(), [raw_tool("look_up", needs="word")]), **ALIVE)
+    form = {"message": "Which one?", "requestedSchema": {"type": "object", "properties": {}}}
+    servers.needs = {"which": {"method": "elicitation/create", "params": form}}
+    seen = await does(stage, do("shelf.look_up", word="ferry"))
+    assert "shelf.look_up" in seen.results
+    assert not stage.entries("asked")
+    assert not stage.undone()
