@@ -19,6 +19,9 @@ from tests.stories.tool_shelf import (
 )
 from tests.texts import ours
 
+ANY_NAME = '"name": {"type": "string"}'
+"""Part of the schema of a choice that takes any name."""
+
 
 async def test_few_tools_are_shown_with_their_schemas_and_used_by_their_names(stage: Stage) -> None:
     servers = await with_tools(stage, (server(), [raw_tool("look_up", "Look a word up.", "word")]))
@@ -27,6 +30,7 @@ async def test_few_tools_are_shown_with_their_schemas_and_used_by_their_names(st
     assert (await stage.answers(ALICE, ts))[-1] == "It is late."
     [called] = servers.requests
     assert (called.server, called.tool, called.arguments) == ("shelf", "look_up", {"word": "ferry"})
+    assert ANY_NAME not in as_text(choosers(stage)[0]["output_config"])
     first, second, *_ = map(as_text, choosers(stage))
     assert "**shelf.look_up**: <described>Look a word up.</described>" in first
     assert "the word to use" in first
@@ -48,6 +52,7 @@ async def test_up_to_a_hundred_tools_have_a_line_each_and_a_search_brings_the_sc
     ts = await stage.say("alice", ALICE, ERRAND)
     assert (await stage.answers(ALICE, ts))[-1] == "It is reported."
     assert [request.arguments for request in servers.requests] == [{"title": "Broken"}]
+    assert ANY_NAME in as_text(choosers(stage)[0]["output_config"])
     first, found, refused, _ = map(as_text, choosers(stage))
     assert "shelf.createIssue: Open a ticket for a bug." in first
     assert "shelf.tool_7: Do the thing number 7." in first
