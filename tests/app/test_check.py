@@ -17,6 +17,7 @@ from daemon.memory import WorkingMemory
 from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER
 from daemon.settings.home import project_root
+from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from tests.actions.test_registry import action
 from tests.app.test_commands import run
 from tests.texts import copied
@@ -44,6 +45,18 @@ def told(words: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 def write(words: Path, name: str, *lines: str, goal: str = "Mend it.") -> None:
     text = "\n".join(("---", f"goal: {goal}", f"when: {name} is wanted.", *lines, "---", "Be kind."))
     (words / PLAYBOOK_FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def test_a_server_that_a_playbook_names_and_mcp_json_lacks_is_said(
+    words: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(words, "mending", 'actions: [Respond, githup.*, "*.*", "git*.read", time.now]')
+    servers = {name: ToolServerSettings(name=name, command="any") for name in ("github", "time")}
+    code = OwnerCode(registry=REGISTRY, processes=PROCESSES, servers=ToolServersFile(servers=servers))
+    assert check_texts(words, code) == 0
+    doubts = [line for line in capsys.readouterr().out.splitlines() if line.startswith("! playbooks/mending")]
+    assert len(doubts) == 1
+    assert doubts[0].endswith("mcp.json has no server githup, so none of its tools is offered; is it github?")
 
 
 def test_all_is_well(told: Told) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from daemon.inner_life.tick_tools import NO_OWNER
 from rehearsal.people import ALICE
 from tests.stories.choosing import pressed, questions
-from tests.stories.stage import Stage
+from tests.stories.stage import BOB, Stage, reply
 from tests.stories.ticking import do, does, thinks, tick
 from tests.stories.tool_shelf import raw_tool, server, some_tools, with_tools
 
@@ -77,3 +78,17 @@ async def test_a_call_that_needs_input_asks_nobody_in_the_inner_life(stage: Stag
     assert "shelf.look_up" in seen.results
     assert not stage.entries("asked")
     assert not stage.undone()
+
+
+async def test_what_the_owner_may_not_know_is_not_shown_to_the_owner_for_approval(stage: Stage) -> None:
+    tools = [raw_tool("order", needs="what", reads=False)]
+    servers = await with_tools(stage, (server(), tools), **ALIVE, inner_life_reads_dms=True)
+    stage.model.say(reply("I see."))
+    await stage.say("bob", BOB, "My bees are behind the windmill.")
+    thinks(stage, "Bob has bees.")
+    seen = await tick(stage)
+    assert "behind the windmill" in seen.text
+    after = await does(stage, do("shelf.order", what="honey from behind the windmill"))
+    assert after.results["shelf.order"] == ("no", NO_OWNER)
+    assert not servers.requests
+    assert not questions(stage)
