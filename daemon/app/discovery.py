@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
+import logging
 import pkgutil
 import re
 import runpy
@@ -57,7 +58,7 @@ from daemon.prompts.prompt_catalogue import (
 from daemon.reading.read_deeply import read_deeply
 from daemon.settings.home import LOAD_ERRORS, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import DEFAULT_INNER_LIMITS, AllowedProgram, InnerLimits
-from daemon.tools.connection import Connect
+from daemon.tools.connection import ServerOpener
 from daemon.tools.linked_resources import resource_action
 from daemon.tools.tool_catalogue import ToolCatalogue
 
@@ -421,8 +422,14 @@ def _in(file: Path) -> Sequence[ActionFunction]:
     return [one for one in names.values() if isinstance(one, ActionFunction)]
 
 
-async def load_connections() -> Connect:
+SDK_LOGGERS = ("mcp", "client")
+"""Loggers of the SDK for MCP."""
+
+
+async def load_connections() -> ServerOpener:
     """Return the function that opens connections to tool servers; the import of the SDK takes seconds."""
     module = await asyncio.to_thread(import_module, "daemon.tools.mcp_connection")
-    connect: Connect = module.open_connection
+    for name in SDK_LOGGERS:  # their tracebacks show what servers sent
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    connect: ServerOpener = module.open_connection
     return connect

@@ -81,7 +81,12 @@ def list_tools(request: Message) -> None:
         more = {"ttlMs": 90_000 if "brief" in sys.argv else 0, "cacheScope": "private"}
     if "endless_list" in sys.argv:
         more["nextCursor"] = "on"
-    answer(request, tools=[tool(name) for name in [*TOOLS, *sorted(CALLS)]], **more)
+    names = [*TOOLS, *sorted(CALLS)]
+    if "many_tools" in sys.argv:
+        names += [f"tool_{n}" for n in range(10_000)]
+    if "huge_list" in sys.argv:
+        names += [f"tool_{n}" for n in range(40_000)]
+    answer(request, tools=[tool(name) for name in names], **more)
 
 
 def listen(request: Message) -> None:
@@ -127,6 +132,14 @@ def twice(request: Message) -> None:
 def endless(request: Message) -> None:
     while True:
         sys.stdout.write("x" * 1_000_000)
+
+
+def flood(request: Message) -> None:
+    while request["params"]["arguments"]["text"] == "stderr":
+        sys.stderr.write("y" * 70 + "\n")
+    changed = json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    while True:
+        sys.stdout.write(f"{changed}\nno message\n" * 1_000)
 
 
 def large(request: Message) -> None:
@@ -294,7 +307,7 @@ CALLS: dict[str, Callable[[Message], None]] = {
     for name in (
         *("env", "die", "never", "late", "twice", "endless", "large", "large_id_last", "surrogate"),
         *("bytes_no_utf8", "controls", "garbage", "is_error", "rpc_error", "no_result", "progress"),
-        *("many_values", "structured", "nothing", "pid", "log", "sample"),
+        *("flood", "many_values", "structured", "nothing", "pid", "log", "sample"),
         *("rename", "pages", "ask", "need_input", "spawn", "deaf"),
     )
 }
