@@ -330,9 +330,8 @@ async def test_bad_calls_get_a_sentence_and_odd_ones_an_answer(stage: Stage) -> 
 async def test_a_tool_that_asks_first_is_not_called_for_a_client(
     stage: Stage, approvers: tuple[str, ...]
 ) -> None:
-    shop = Shop(stage)
-    stage.settings["mcp_server"] = "all"
-    await shop.opens(approvers=approvers)
+    shop = Shop(stage=stage)
+    await shop.opens(approvers=list(approvers), mcp_server="all")
     async with connected(stage) as client:
         answers(stage, turning(), selling(), choice("Respond"), reply("I may not."))
         said = await called(client, "ask", question=ASKED)
