@@ -83,7 +83,7 @@ async def test_a_restart_during_the_open_call_leaves_no_question_open(stage: Sta
         ts = await asked(here, "choose")
         await here.restart()
         await stage.settled()
-        assert here.answers() == []
+        assert here.answers() in ([], [{"action": "cancel"}])
         assert not stage.pending("asked", "input", "turn-began")
         assert [buttons for _, buttons in await shown(stage, ALICE, ts)] == [[]] * 5
         said = await stage.answers(ALICE, ts)
