@@ -390,7 +390,10 @@ class StatusView:
 
     def for_owner(self) -> OwnerStatus:
         return OwnerStatus(
-            overview=self.overview, inner=self.inside, health=lambda: {**self.health(), **self.details()}
+            overview=self.overview,
+            inner=self.inside,
+            tools=self.tools,
+            health=lambda: {**self.health(), **self.details()},
         )
 
     def _faults(self) -> Sequence[str]:
