@@ -383,3 +383,19 @@ async def test_the_inner_life_neither_hears_a_client_nor_speaks_to_one(stage: St
     slack = soul.slack
     directory = RecipientDirectory(soul.journal, stage.clock, slack.doors, slack.neighbours, slack.meetings)
     assert await directory.thread(thread) == ""
+
+
+async def test_a_client_that_leaves_within_its_request_is_no_fault_of_the_daemon(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    await stage.wake(mcp_server="public")
+    host, _, port = stage.soul.url.removeprefix("http://").partition(":")
+    head = f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token_in(stage.home)}\r\n"
+    head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+    _, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"{head}Content-Length: 500\r\n\r\n{{".encode())
+    await writer.drain()
+    writer.transport.abort()
+    async with connected(stage) as client:
+        assert await names(client) == PUBLIC
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []
