@@ -15,7 +15,7 @@ from typing import Any
 
 from daemon.app.tool_services import RehearsedTools
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.tools.connection import Connection, ConnectionEnd, ConnectionMeans, ListedTools
+from daemon.tools.connection import ConnectionEnd, ConnectionMeans, ListedTools, ServerConnection
 from daemon.tools.tool_call import AskNow, InputNeeded, ToolRequest, ToolResult
 
 CAFE = ToolServerSettings(name="cafe", command="rehearsed", trusted=True, approvers=("owner", "asker"))
@@ -29,7 +29,7 @@ LEDGER = "cafe-ledger.json"
 @asynccontextmanager
 async def connect_cafe(
     settings: ToolServerSettings, means: ConnectionMeans, changed: Callable[[], None]
-) -> AsyncIterator[Connection]:
+) -> AsyncIterator[ServerConnection]:
     """Open a connection for the block; nothing is loaded before the first call."""
     cafe = CafeConnection(settings, means, changed)
     try:
@@ -50,7 +50,7 @@ class CafeConnection:
         self._means = means
         self._changed = changed
         self._end = ConnectionEnd()
-        self._opened: asyncio.Future[Connection] | None = None
+        self._opened: asyncio.Future[ServerConnection] | None = None
         self._serving: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
@@ -74,13 +74,13 @@ class CafeConnection:
         if self._serving:
             await self._serving
 
-    async def _open(self) -> Connection:
+    async def _open(self) -> ServerConnection:
         if self._opened is None:
             self._opened = asyncio.get_running_loop().create_future()
             self._serving = asyncio.create_task(self._serve(self._opened), name="rehearsed café")
         return await asyncio.shield(self._opened)
 
-    async def _serve(self, opened: asyncio.Future[Connection]) -> None:
+    async def _serve(self, opened: asyncio.Future[ServerConnection]) -> None:
         self._means.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         server = await asyncio.to_thread(_load_server, self._means.folder / LEDGER)
         sdk: Any = import_module("daemon.tools.mcp_connection")

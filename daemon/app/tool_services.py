@@ -20,7 +20,7 @@ from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.mcp_configuration import ToolServersConfiguration
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.slack.surface import SlackSurface
-from daemon.tools.connection import Connect, Connection, ConnectionMeans
+from daemon.tools.connection import ConnectionMeans, ServerConnection, ServerOpener
 from daemon.tools.elicitation import ToolQuestions
 from daemon.tools.linked_resources import resource_action
 from daemon.tools.mcp_tools import make_tool_action
@@ -37,19 +37,19 @@ class RehearsedTools:
     """Servers of tools within the rehearsal, beside those of mcp.json, and the function that opens them."""
 
     servers: Mapping[str, ToolServerSettings]
-    connect: Connect
+    connect: ServerOpener
 
     def added_to(self, read: ToolServersFile) -> ToolServersFile:
         """Return the file with these servers; one of the owner's with the same name takes its place."""
         return replace(read, servers={**self.servers, **read.servers})
 
-    async def load(self) -> Connect:
+    async def load(self) -> ServerOpener:
         """Return a function that opens rehearsed servers, and loads the SDK only for others."""
 
         @asynccontextmanager
         async def connect(
             settings: ToolServerSettings, means: ConnectionMeans, changed: Callable[[], None]
-        ) -> AsyncIterator[Connection]:
+        ) -> AsyncIterator[ServerConnection]:
             rehearsed = self.servers.get(settings.name) == settings
             open_connection = self.connect if rehearsed else await load_connections()
             async with open_connection(settings, means, changed) as connection:

@@ -24,7 +24,7 @@ from daemon.sandbox.environment import repair_surrogates
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd
 from daemon.tools.message_lines import EndlessLineError, MessageLines, OversizedLine
-from daemon.tools.message_pace import Pace
+from daemon.tools.message_pace import OutputPace
 from daemon.tools.server_log import ServerLog
 from daemon.tools.server_process import (
     end_server,
@@ -83,7 +83,7 @@ async def stdio_transport(
 
 async def _read_messages(process: Process, given: Incoming, log: ServerLog, end: ConnectionEnd) -> None:
     """Hand on messages until the end of the output; then say how the process ended."""
-    lines, pace, source = MessageLines(), Pace(MOST_LINES), process.stdout
+    lines, pace, source = MessageLines(), OutputPace(MOST_LINES), process.stdout
     assert source
     async with given:
         try:
