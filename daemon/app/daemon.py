@@ -390,7 +390,10 @@ class StatusView:
 
     def for_owner(self) -> OwnerStatus:
         return OwnerStatus(
-            overview=self.overview, inner=self.inside, health=lambda: {**self.health(), **self.details()}
+            overview=self.overview,
+            inner=self.inside,
+            tools=self.tools,
+            health=lambda: {**self.health(), **self.details()},
         )
 
     def _faults(self) -> Sequence[str]:
@@ -519,16 +522,13 @@ async def start_daemon(
         enter = stack.enter_async_context
         credentials = make_credentials(settings, clock.now)
         app, listener, here = await _bind_application(stack, settings, clock, rehearsal, credentials)
-        journal = await enter(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
-        write_address(settings.address_path, here)
+        journal = await _open_journal(stack, settings, clock, writer, here)
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
         clients = mount_soul_server(settings, app, folder)
         secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
-        tools = make_tool_services(
-            secret, clock, journal, folder, slack, here, servers, rehearsal.tools if rehearsal else ()
-        )
+        tools = make_tool_services(secret, clock, journal, folder, slack, here, servers, rehearsal)
         services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
         view = mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
@@ -540,6 +540,15 @@ async def start_daemon(
         await _connect(stack, slack)
         await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
         yield RunningDaemon(url=here, credentials=credentials, services=services, worker=worker)
+
+
+async def _open_journal(
+    stack: AsyncExitStack, settings: Settings, clock: Clock, writer: type[JournalWriter], here: str
+) -> Journal:
+    """Open the journal, which no other daemon may hold, and say where this one is."""
+    journal = await stack.enter_async_context(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
+    write_address(settings.address_path, here)
+    return journal
 
 
 async def _connect(stack: AsyncExitStack, slack: SlackSurface) -> None:

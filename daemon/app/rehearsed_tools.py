@@ -39,6 +39,11 @@ class RehearsedServer(Protocol):
         """Import and return the server, which keeps what it did in the file `ledger`."""
 
 
+class RehearsedServers(Protocol):
+    @property
+    def tools(self) -> Sequence[RehearsedServer]: ...
+
+
 class RehearsedTools:
     """The servers of the rehearsal, beside those of mcp.json."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from config import Settings
 from daemon.app.discovery import load_connections
 from daemon.app.page_consents import PageConsents
-from daemon.app.rehearsed_tools import RehearsedServer, RehearsedTools
+from daemon.app.rehearsed_tools import RehearsedServers, RehearsedTools
 from daemon.app.tool_configuration import make_tool_configuration
 from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
@@ -61,18 +61,18 @@ def make_tool_services(
     slack: SlackSurface,
     here: str,
     servers: ToolServers | None = None,
-    rehearsed: Sequence[RehearsedServer] = (),
+    rehearsal: RehearsedServers | None = None,
 ) -> ToolServices:
     """Return the tools; `folder` holds the owner's texts, and `settings` have all secrets.
 
     `here` is the daemon's own address. `servers`: called instead of the configured ones.
     """
-    within = RehearsedTools(rehearsed)
-    add = within.added_to if rehearsed else None
+    within = RehearsedTools(rehearsal.tools) if rehearsal and rehearsal.tools else None
+    add = within.added_to if within else None
     configuration = make_tool_configuration(folder, settings.mcp_config, add)
     catalogue = ToolCatalogue(journal)
     means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
-    load = within.load if rehearsed else load_connections
+    load = within.load if within else load_connections
     connected = ConnectedServers(configuration, load, catalogue, clock, means)
     return ToolServices(
         configuration=configuration,
