@@ -30,6 +30,7 @@ from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
+from benchmarks.tools import tools
 from benchmarks.turns import turns
 from benchmarks.verifying import verifying
 from benchmarks.waits import waits
@@ -37,6 +38,7 @@ from benchmarks.waking import waking
 
 ALL = (
     calls,
+    tools,
     rounds,
     ism,
     thoughts,

@@ -99,6 +99,10 @@ REASKS = 3
 WORDING = ChooserTexts()
 
 
+DESCRIBED = "<described>"
+"""Beginning of what the makers of a tool wrote; the log does not quote it."""
+
+
 MOST_SIMILAR = 5
 """Most similar names that the answer to an unknown one suggests."""
 
@@ -305,7 +309,8 @@ class Action:
     A handler with a third argument, or `recurse`, continues the run only by `recurse(…)`.
 
     `by_others`: strangers wrote name, description and arguments, which are shown as material. Without
-    `listed`, no prompt shows the action, but it can be chosen.
+    `listed`, no prompt shows the action, but it can be chosen. Without `logs_result`, the log does not quote
+    its results.
     """
 
     name: str
@@ -317,6 +322,7 @@ class Action:
     exclusive: bool = False
     by_others: bool = False
     listed: bool = True
+    logs_result: bool = True
 
     def __post_init__(self) -> None:
         if self.name.strip().casefold() in ("", DONE.casefold()):
@@ -382,7 +388,7 @@ async def carry_out_action(
     lines += _new_lines(outcome, memory, lines)
     shown = lines[before:]
     if outcome.note:
-        lines.append(f"{action.name}: {outcome.note}")
+        lines.append(f"{action.name}: {outcome.note if action.logs_result else wording.quiet}")
         shown.append(outcome.note)
     note = "\n".join(line for line in shown if line)
     return replace(outcome, note=result_element(action.name, note or wording.quiet))
@@ -498,7 +504,7 @@ def _arguments(action: Action, given: object, wording: ChooserTexts) -> dict[str
     except ValidationError as error:
         fault = fence_result(validation_fault(error, "args"))
         if action.by_others:  # it quotes names and values of the schema
-            fault = f"<described>{fault}</described>"
+            fault = f"{DESCRIBED}{fault}</described>"
         raise ActionRefused(fill_placeholders(wording.bad_arguments, error=fault)) from None
 
 
@@ -754,7 +760,7 @@ class _RunLoop:
 
     def observe_refusal(self, name: str, reason: str, *, end: StopReason | None = None) -> ActionOutcome:
         note = fill_placeholders(self.wording.not_run, name=action_name_text(name), reason=reason)
-        self.log.append(note)
+        self.log.append(note.partition(DESCRIBED)[0])
         return ActionOutcome(note=note, ok=False, end=end)
 
     async def end_by_done(self, beside: Sequence[ActionOutcome]) -> ActionOutcome:

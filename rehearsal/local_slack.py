@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from rehearsal import gestures, modals
+from rehearsal import gestures, modal_gestures
 from rehearsal.api.dispatch import WebApiServer
 from rehearsal.clearing import ClearingRoute
 from rehearsal.control import ControlRoutes
@@ -76,7 +76,7 @@ class LocalSlack:
         ControlRoutes(here).mount(app.router)
         ClearingRoute(here).mount(app.router)
         gestures.mount(here, app.router)
-        modals.mount(here, app.router)
+        modal_gestures.mount(here, app.router)
         FileTransfer(here).mount(app.router)
         expose(app, self.faults)
         app.on_response_prepare.append(self._date)

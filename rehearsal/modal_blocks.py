@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,8 +19,9 @@ TEXTS = ("plain_text_input", "number_input", "email_text_input", "url_text_input
 SINGLE = ("radio_buttons", "static_select")
 SEVERAL = ("checkboxes", "multi_static_select")
 MOMENTS = {"datepicker": "selected_date", "datetimepicker": "selected_date_time"}
+WHOLE, NUMBER = re.compile(r"-?[0-9]+"), re.compile(r"-?[0-9]+(\.[0-9]+)?")
 NEEDED = "Please complete this required field."
-"""What Slack's client says by itself."""
+"""Sentence of Slack's client about an empty field."""
 
 
 def accepted_view(view: Mapping[str, Any]) -> Block:
@@ -89,8 +91,19 @@ def _check_text_input(element: Block) -> None:
     for name in ("initial_value", "min_value", "max_value"):
         if name in element and not isinstance(element[name], str):
             raise _refused(f"{name}: must be a string")
+        if name in element and element["type"] == "number_input":
+            _check_number(element, name)
     if not 1 <= element.get("max_length", 1) <= ENTERED_MOST:
         raise _refused("max_length: from 1 to 3000")
+
+
+def _check_number(element: Block, name: str) -> None:
+    allowed = NUMBER if element["is_decimal_allowed"] else WHOLE
+    if not allowed.fullmatch(element[name]):
+        raise _refused(f"{name}: must be a number")
+    number = float(element[name])
+    if not float(element.get("min_value", number)) <= number <= float(element.get("max_value", number)):
+        raise _refused(f"{name}: must lie within the limits")
 
 
 def state_of(view: Mapping[str, Any], entered: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -39,7 +39,8 @@ ERRORS = """
 AddressRefused RequestFault ResponseCutOff
 Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
 EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed
-Misshapen NoAnswer Overdue Refused SandboxError SoulError SpeechFailed SpeechRefused StateExpired Stopped
+Misshapen NoAnswer Overdue Refused RequestRefused SandboxError SoulError SpeechFailed SpeechRefused
+StateExpired Stopped
 ToolCallFailed ToolOutcomeUnknown TooManyCalls TooManyTransitions Unavailable Unreadable
 """
 """Errors that are recorded or reach a model."""

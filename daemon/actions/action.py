@@ -160,8 +160,8 @@ class ActionDefinition:
     agree. `terminal`: ends the run. `exclusive`: chosen alone. `effect`: one recorded step that returns text
     or None. `in_the_open`: available in open thought, too. `playbooks`: those that offer it without naming
     it. `inner`: for the inner life only. `by_others`: strangers wrote name, description and arguments.
-    Without `listed`, no prompt shows it: it is found by a search. `stands_for` makes the whole action when it
-    is used.
+    Without `listed`, no prompt shows it: it is found by a search. Without `logs_result`, a run's log does not
+    quote its results. `stands_for` makes the whole action when it is used.
     """
 
     name: str
@@ -178,6 +178,7 @@ class ActionDefinition:
     inner: bool = False
     by_others: bool = False
     listed: bool = True
+    logs_result: bool = True
     stands_for: Callable[[], ActionDefinition] | None = None
 
     version: str = field(init=False, default="")
@@ -264,6 +265,7 @@ def bind_action(run: ActionContext, definition: ActionDefinition) -> Action:
         exclusive=definition.exclusive,
         by_others=definition.by_others,
         listed=definition.listed,
+        logs_result=definition.logs_result,
     )
 
 

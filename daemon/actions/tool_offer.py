@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -20,7 +18,7 @@ from pydantic import ConfigDict, Field
 
 from daemon.actions.action import ActionArguments, ActionContext, ActionDefinition, StrictArguments
 from daemon.kinds.tool_kinds import RecordedTool
-from daemon.knowledge.search import TOKENS, as_indexed, fts_query
+from daemon.knowledge.text_ranking import best_matches
 from daemon.prompts.chooser import fence_result
 from daemon.prompts.elements import truncate
 from daemon.turn.turn import Turn
@@ -162,7 +160,7 @@ def _counts(tools: Sequence[ListedTool]) -> Iterator[str]:
 def _shown(one: ListedTool) -> ActionDefinition:
     made = one.make()
     described = truncate(one_line(made.description), LONGEST_DESCRIPTION)
-    return replace(made, description=described, by_others=True)
+    return replace(made, description=described, by_others=True, logs_result=False)
 
 
 def _unlisted(one: ListedTool) -> ActionDefinition:
@@ -176,6 +174,7 @@ def _unlisted(one: ListedTool) -> ActionDefinition:
         args=AnyArguments,
         by_others=True,
         listed=False,
+        logs_result=False,
         stands_for=one.make,
     )
 
@@ -203,7 +202,12 @@ def find_tool(tools: Sequence[ListedTool], description: str) -> ActionDefinition
         return "\n\n".join(map(described_tool, found))
 
     return ActionDefinition(
-        name=FIND_TOOL, description=description, perform=perform, args=FindToolArguments, effect=True
+        name=FIND_TOOL,
+        description=description,
+        perform=perform,
+        args=FindToolArguments,
+        effect=True,
+        logs_result=False,
     )
 
 
@@ -216,21 +220,10 @@ def described_tool(one: ListedTool) -> str:
 def search_tools(tools: Sequence[ListedTool], query: str) -> Sequence[ListedTool]:
     """Return the tools that fit best, by full text search over names and descriptions."""
     exact = [one for one in tools if one.name == query.strip()]
-    asked = fts_query(" ".join([query, _words(query)]))
-    if exact or not asked:
+    if exact:
         return exact
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.execute(f"create virtual table tool using fts5 (name, text, {TOKENS})")
-        rows = [
-            (place, as_indexed(f"{one.name} {_words(one.name)}"), as_indexed(one.tool.description))
-            for place, one in enumerate(tools)
-        ]
-        database.executemany("insert into tool (rowid, name, text) values (?, ?, ?)", rows)
-        found = database.execute(
-            "select rowid from tool where tool match ? order by bm25(tool, 3.0, 1.0), rowid limit ?",
-            (asked, FOUND_TOOLS),
-        )
-        return [tools[place] for (place,) in found]
+    texts = [(f"{one.name} {_words(one.name)}", one.tool.description) for one in tools]
+    return [tools[place] for place in best_matches(texts, f"{query} {_words(query)}", FOUND_TOOLS)]
 
 
 def _words(name: str) -> str:

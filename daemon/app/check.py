@@ -9,6 +9,7 @@ import ast
 import functools
 import graphlib
 import inspect
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from daemon.process import MentalProcess
 from daemon.prompts.prompt_catalogue import (
     ABILITIES_TEXT,
     PLAYBOOK_FOLDER,
+    SERVED_TEXT,
     WORDING,
     Playbook,
     PromptCatalogue,
@@ -54,6 +56,8 @@ ESCALATE = "Escalate"
 
 LONGEST_NAME = 60
 """Most characters shown of a name from a file."""
+
+GLOB = re.compile(r"[*?[]")
 
 
 def playbook_faults(
@@ -401,6 +405,17 @@ def find_text_findings(folder: Path, code: OwnerCode) -> Iterator[Finding]:
         yield from approvals_without_owner(usable, code.registry)
     yield from _sandbox_findings(code.sandbox)
     yield from tool_server_findings(code.servers)
+    yield from unknown_tool_servers(usable, code.servers)
+
+
+def unknown_tool_servers(playbooks: Sequence[Playbook], file: ToolServersFile) -> Iterator[Finding]:
+    """Yield a finding for each playbook that names a tool server without such a one, which may come later."""
+    for one in playbooks:
+        for server in dict.fromkeys(tool.partition(".")[0] for tool in one.tools):
+            if server not in file.servers and not GLOB.search(server):
+                said = f"no tool server that can be started is called {_short(server)}"
+                hint = suggest_or_list(server, file.servers) if file.servers else f"name it in {MCP_FILE}"
+                yield doubtful_finding(f"{PLAYBOOK_FOLDER}{one.name}", f"{said}; {hint}")
 
 
 def tool_server_findings(file: ToolServersFile) -> Iterator[Finding]:
@@ -434,7 +449,7 @@ def _prompts(folder: Path, texts: PromptCatalogue, code: OwnerCode) -> Iterator[
     if code.broken or code.own.faults:
         return  # the texts of broken code are unknown
     for name in _files(folder, "prompts/**/[!.]*.md"):
-        if name not in texts.texts:
+        if name not in texts.texts and name != SERVED_TEXT:
             yield ill_finding(name, f"nobody reads it: {suggest_name(name, texts.texts) or 'take it away'}")
 
 

@@ -11,14 +11,13 @@ from urllib.parse import parse_qsl, urlsplit
 from aiohttp import web
 
 from config import Settings
-from daemon.app.daemon import create_home
 from daemon.app.tool_configuration import read_tool_servers
 from daemon.console.access import CALLBACK
 from daemon.console.consent_callback import mount_consent_callback
 from daemon.console.server import bind, serve_app, url_of_socket
 from daemon.engine.clock import Clock
 from daemon.engine.journal.journal_file import lock_holder
-from daemon.settings.home import project_root
+from daemon.settings.home import create_home, project_root
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.settings.parse import ConfigError
 from daemon.tools.consent import give_consent
@@ -27,6 +26,7 @@ from daemon.tools.http_faults import RequestFault
 
 OPEN_THIS = "Open this address in a browser, and consent there:"
 PASTE = "If the browser runs on another machine, paste here the address at which it ends:"
+NOT_IT = "This is not the address at which the browser ended: it holds `code` and `state`."
 CONNECTED = "{server} is connected. Its tokens are in {home}, and a running daemon uses them at once."
 
 
@@ -51,6 +51,8 @@ async def connect_server(settings: Settings, name: str, clock: Clock, *, registe
 
     async def show(url: str) -> None:
         print(f"{OPEN_THIS}\n\n  {url}\n", flush=True)
+        if sys.stdin.isatty():
+            print(PASTE, flush=True)
 
     try:
         async with _callback_address(settings, answers) as redirect, _pasted_answers(answers):
@@ -90,8 +92,15 @@ async def _pasted_answers(answers: ConsentAnswers) -> AsyncIterator[None]:
         yield
         return
     loop = asyncio.get_running_loop()
-    print(PASTE)
-    loop.add_reader(sys.stdin, lambda: answers.deliver(_parameters(sys.stdin.readline())))
+
+    def take_line() -> None:
+        line = sys.stdin.readline()
+        if line.strip() and not answers.deliver(_parameters(line)):
+            print(NOT_IT, flush=True)
+        if not line:  # the end of the input would be read again and again
+            loop.remove_reader(sys.stdin)
+
+    loop.add_reader(sys.stdin, take_line)
     try:
         yield
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -82,7 +81,7 @@ from daemon.mind.steps import STEP_TEXTS
 from daemon.ports import Open
 from daemon.prompts.elements import parse_labels, soul_name_in
 from daemon.prompts.prompt_catalogue import LABELS_TEXT, SOUL_TEXT, Playbook
-from daemon.settings.home import project_root, restrict_permissions, version, write_private
+from daemon.settings.home import create_home, project_root, version, write_private
 from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import read_token
 from daemon.slack.surface import SlackSurface
@@ -104,21 +103,6 @@ from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget
 
 log = logging.getLogger(__name__)
-
-
-def create_home(home: Path) -> None:
-    """Create the folder of the journals, closed to other users. Raises ConfigError."""
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"SOUL_HOME names a folder that cannot be made ({error.strerror}). Name one that can."
-        ) from error
-    if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
-        raise ConfigError(
-            f"SOUL_HOME is {home}, which cannot be written. Make it this user's, or name a folder that is."
-        )
-    restrict_permissions(home)
 
 
 LEAST_PROMPT_TOKENS = 2_000

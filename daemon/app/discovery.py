@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
+import logging
 import pkgutil
 import re
 import runpy
@@ -421,8 +422,14 @@ def _in(file: Path) -> Sequence[ActionFunction]:
     return [one for one in names.values() if isinstance(one, ActionFunction)]
 
 
+SDK_LOGGERS = ("mcp", "client")
+"""Loggers of the SDK for MCP."""
+
+
 async def load_connections() -> Connect:
     """Return the function that opens connections to tool servers; the import of the SDK takes seconds."""
     module = await asyncio.to_thread(import_module, "daemon.tools.mcp_connection")
+    for name in SDK_LOGGERS:  # their tracebacks show what servers sent
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     connect: Connect = module.open_connection
     return connect

@@ -64,6 +64,7 @@ from daemon.settings.home import (
     read_text_file,
 )
 from daemon.settings.limits import AllowedProgram
+from daemon.settings.mcp_file import MCP_FILE
 from daemon.settings.mcp_servers import ToolServersFile
 from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import read_token
@@ -313,6 +314,14 @@ async def examine_tool_servers(settings: Settings, file: ToolServersFile, clock:
         make = well_finding if probe.is_ready else ill_finding
         found.append(make("tools", f"{probe.state.name}: {probe.line.rstrip('.')}"))
     return found
+
+
+def examine_mcp_mode(path: Path, file: ToolServersFile) -> Iterator[Finding]:
+    """Yield a finding if other users can read secrets in mcp.json."""
+    written = [name for name, server in file.servers.items() if server.has_written_secrets]
+    if written and is_readable_by_others(path):
+        said = f"others may read {path}, and keys may stand in it ({', '.join(written)}): chmod go= {path}"
+        yield doubtful_finding("modes", said)
 
 
 HEAD = ("model", "window", "JSON", "form", "images", "reads", "writes", "at once", "looked up")
@@ -694,6 +703,8 @@ async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[F
         yield one
     yield examine_disk(settings.soul_home)
     yield examine_file_modes(settings.soul_home)
+    for finding in examine_mcp_mode(settings.mcp_config or project_root() / MCP_FILE, code.servers):
+        yield finding
     yield examine_page_access(settings.soul_home, settings.console_token)
     yield examine_journal(settings.journal_path)
     yield await examine_port(settings.host, settings.port, settings.journal_path)

@@ -19,7 +19,6 @@ from typing import Any, NoReturn, TextIO
 
 from config import KEY_HINT, Settings
 from daemon.app.backend_watch import look_up_server
-from daemon.app.daemon import create_home
 from daemon.app.discovery import PROCESSES, prompt_catalogue
 from daemon.app.wiring import (
     make_claude,
@@ -61,7 +60,7 @@ from daemon.ports import EarlierMessages, MessagePage, Open, PostedMessage, Spea
 from daemon.process import Turn
 from daemon.reading.reading_steps import read_source
 from daemon.sandbox.foreign_output import strip_control_characters
-from daemon.settings.home import READS, project_root
+from daemon.settings.home import READS, create_home, project_root
 from daemon.settings.limits import Limits
 from daemon.settings.parse import ConfigError
 from daemon.turn.history import ThreadHistories

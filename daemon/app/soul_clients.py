@@ -24,6 +24,7 @@ from daemon.console.routes import InnerLifePage
 from daemon.engine.journal.journal import BackgroundReader
 from daemon.knowledge.search import MessageSearch
 from daemon.prompts.elements import parse_labels
+from daemon.prompts.prompt_catalogue import SERVED_TEXT
 from daemon.sandbox.foreign_output import mask_secrets
 from daemon.settings.home import project_root, read_text_file
 from daemon.settings.parse import ConfigError
@@ -32,8 +33,6 @@ from daemon.tools.owner_views import OwnerViews
 from daemon.tools.served_calls import ServedCallLog, ServedLimits
 from daemon.tools.served_conversations import ServedConversations
 from daemon.tools.served_tools import PublicTools, ServedTool, ServedWords
-
-TEXT = "prompts/served.md"
 
 SERVER = "daemon.tools.soul_server"
 """Module that loads the SDK."""
@@ -109,13 +108,13 @@ def mount_soul_server(settings: Settings, app: web.Application, folder: Path) ->
 
 def served_words(folder: Path) -> ServedWords:
     """Return the texts for MCP clients: the owner's, or else the project's. Raises ConfigError."""
-    path = folder / TEXT
+    path = folder / f"{SERVED_TEXT}.md"
     if not path.exists():
-        path = project_root() / TEXT
+        path = project_root() / f"{SERVED_TEXT}.md"
     try:
         return ServedWords(texts=parse_labels(read_text_file(path)))
     except ValueError as error:
-        raise ConfigError(f"{TEXT}: {error}.") from error
+        raise ConfigError(f"{SERVED_TEXT}: {error}.") from error
 
 
 def _public_tools(

@@ -392,7 +392,7 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
 
 
 def _played(services: DaemonServices) -> Sequence[str]:
-    """Return the playbooks that are run: without the ISM only the errands, which take an owner's tools."""
+    """Return the playbooks that are run: without the ISM only the errands, which use an owner's tools."""
     if services.settings.ism_enabled:
         return services.texts.playbooks
     return [name for name in services.texts.playbooks if name == ERRANDS_PROCESS]
@@ -442,16 +442,19 @@ def _make_person_notes(services: DaemonServices, people: PersonModels) -> Person
     return PersonNotes(journal, people, slack.speaker.open_dm, kept)
 
 
+def _make_process_dependencies(services: DaemonServices, people: PersonModels) -> ProcessDependencies:
+    return ProcessDependencies(
+        notes=_make_person_notes(services, people),
+        local=services.settings.slack == "rehearsed",
+        tools=services.tools.catalogue,
+    )
+
+
 def make_turn_dependencies(
     services: DaemonServices, own: Sequence[ActionFunction], processes: Mapping[str, Process], open: Open
 ) -> TurnDependencies:
     settings, journal, slack = services.settings, services.journal, services.slack
     people = PersonModels(journal, slack.places)
-    known = ProcessDependencies(
-        notes=_make_person_notes(services, people),
-        local=settings.slack == "rehearsed",
-        tools=services.tools.catalogue,
-    )
     playbooks = [name for name in _played(services) if name != EXPERT_PROCESS]
     own_actions = _shown_own_actions(services, own) if settings.ism_enabled else []
     actions = make_registry(_action_dependencies(services), own).named
@@ -467,7 +470,7 @@ def make_turn_dependencies(
         reach=services.reach,
         texts=services.texts,
         surroundings=slack.surroundings,
-        processes=bind_processes(processes, known),
+        processes=bind_processes(processes, _make_process_dependencies(services, people)),
         initial=INITIAL_PROCESS,
         offered=offered_processes(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),

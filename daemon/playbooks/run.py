@@ -125,6 +125,9 @@ class PlaybookRun(BaseActionContext, Chooser):
         self._chooser: Role = "fast"
         if role == "expert":
             self._chooser = "expert"
+        self._choosing = "choose"
+        if any(one.by_others for one in definitions):  # arguments of tools may be long texts
+            self._choosing = "choose_tool"
         self._loops = loops
         self.stopped = False
         self.spoke = False
@@ -161,7 +164,7 @@ class PlaybookRun(BaseActionContext, Chooser):
         self._round = f"{prompt.round}/{prompt.rounds}"
         self.show_status("choose")
         memory = self._transcript.prompt_for(prompt.question)
-        heard, call = await self._call("choose", memory, self._chooser, prompt.schema)
+        heard, call = await self._call(self._choosing, memory, self._chooser, prompt.schema)
         self._transcript.add_answer(heard, call)
         self.add_memories(heard, news=False)
         chose = call.event

@@ -10,6 +10,7 @@ from daemon.engine.kinds import StepResult
 from daemon.kinds import IncomingMessage
 from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Placeholders, Turn
+from daemon.prompts.elements import clean_name_text
 from daemon.tools.standing_approvals import (
     NumberedApproval,
     may_take_back,
@@ -56,7 +57,7 @@ def _visible(turn: Turn, tools: ToolCatalogue, person: str) -> Sequence[Numbered
 
 async def _listed(turn: Turn, tools: ToolCatalogue, person: str) -> str:
     async def look(_: Turn) -> StepResult:
-        lines = [_line(turn, one) for one in _visible(turn, tools, person)]
+        lines = [await _line(turn, one) for one in _visible(turn, tools, person)]
         return StepResult(value="\n".join(lines))
 
     found = await turn.step("allowed-list", [person, turn.thread], look, StepResult)
@@ -65,13 +66,13 @@ async def _listed(turn: Turn, tools: ToolCatalogue, person: str) -> str:
     return turn.prompt(f"{TEXTS}_nothing")
 
 
-def _line(turn: Turn, one: NumberedApproval) -> str:
+async def _line(turn: Turn, one: NumberedApproval) -> str:
     return turn.prompt(
         f"{TEXTS}_one",
         number=str(one.number),
         tool=one.tool,
         place=_place(turn, one),
-        by=f"<@{one.by}>",
+        by=clean_name_text(await turn.speaker.name(one.by)) or one.by,
         date=f"{datetime.fromtimestamp(one.entry.at, UTC):%-d %B %Y}",
     )
 

@@ -278,6 +278,9 @@ FUSED = Placeholders({"tags", "allowed", "sections", "guidance", "name"}, ("tags
 """Placeholders of texts that ask for sections: by name or, in older texts, explained."""
 
 
+SERVED_TEXT = "prompts/served"
+"""Text for clients of the soul's MCP server. No turn reads it, so no journal holds it."""
+
 WORDING: dict[str, Placeholders] = {
     SOUL_TEXT: AS_IS,
     SYSTEM_TEXT: AS_IS,

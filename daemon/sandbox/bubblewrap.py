@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from daemon.settings.home import PROGRAMS, READS, daemon_files
+from daemon.settings.home import PROGRAMS, READS, daemon_files, project_root
+from daemon.settings.mcp_file import MCP_FILE
 
 TOOL = "bwrap"
 
@@ -25,10 +26,13 @@ ENV = Path(".env")
 EMPTY = "/dev/null"
 
 
-def isolated_argv(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str]:
+def isolated_argv(
+    tool: str, argv: Sequence[str], home: Path, work: Path, hidden: Sequence[Path] = ()
+) -> list[str]:
     """Wrap a command in bwrap: no network; only the folder `work` is writable.
 
-    An empty file system covers `home`, so that even a journal made later is hidden.
+    An empty file system covers `home`, so that even a journal made later is hidden. The files `hidden` seem
+    empty, by default those in which an owner writes keys.
     """
     soul_home = home.parent.absolute()
     ours = {*daemon_files(soul_home), home.absolute()}
@@ -37,8 +41,9 @@ def isolated_argv(tool: str, argv: Sequence[str], home: Path, work: Path) -> lis
     for path in soul_home.iterdir():
         if path not in ours:
             shown += ["--ro-bind-try", str(path), str(path)]
-    if ENV.is_file():
-        shown += ["--ro-bind", EMPTY, str(ENV.absolute())]
+    for file in hidden or (ENV, project_root() / MCP_FILE):
+        if file.is_file():
+            shown += ["--ro-bind", EMPTY, str(file.resolve())]
     return [
         *(tool, "--die-with-parent", "--unshare-net", "--unshare-pid", "--unshare-ipc"),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),

@@ -69,11 +69,16 @@ def strip_control_text(text: str) -> str:
 
 def mask_secrets(text: str, secrets: Collection[str]) -> str:
     """Mask the given secrets and texts that look like secrets."""
+    text = mask_given(text, secrets)
+    for shape in SHAPES:
+        text = shape.sub(MASK, text)
+    return text
+
+
+def mask_given(text: str, secrets: Collection[str]) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST:
             text = text.replace(secret, MASK)
-    for shape in SHAPES:
-        text = shape.sub(MASK, text)
     return text
 
 

@@ -82,6 +82,21 @@ def daemon_files_and_contents(home: Path) -> list[Path]:
     return own + [path for folder in own if folder.is_dir() for path in sorted(folder.iterdir())]
 
 
+def create_home(home: Path) -> None:
+    """Create the folder of the journals, closed to other users. Raises ConfigError."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"SOUL_HOME names a folder that cannot be made ({error.strerror}). Name one that can."
+        ) from error
+    if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"SOUL_HOME is {home}, which cannot be written. Make it this user's, or name a folder that is."
+        )
+    restrict_permissions(home)
+
+
 def restrict_permissions(home: Path) -> None:
     """Make the daemon's files private, and also the home folder if it holds nothing else.
 

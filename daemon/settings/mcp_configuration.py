@@ -33,7 +33,7 @@ class ToolServersConfiguration:
         self._newest = read()
         self.current = self._newest
         self._changed = asyncio.Event()
-        self._log(())
+        self._log((), ())
 
     @property
     def changed(self) -> asyncio.Event:
@@ -53,14 +53,14 @@ class ToolServersConfiguration:
         stamp = _stamp(self._path)
         if stamp == self._stamp and not self._newest.faults:
             return
-        before = self._sentences()
+        before, ignored = self._sentences(), self._newest.remarks
         self._stamp, self._newest = stamp, self._read()
         if self._takes_force(self._newest) and self._newest != self.current:
             self.current = self._newest
             event, self._changed = self._changed, asyncio.Event()
             event.set()
             log.info("%s was read again: its servers are %s.", self._path.name, self._names())
-        self._log(before)
+        self._log(before, ignored)
 
     async def watch(self, sleep: Callable[[float], Awaitable[None]]) -> None:
         """Look at the file until cancelled."""
@@ -80,10 +80,13 @@ class ToolServersConfiguration:
         instead = LEFT_OUT if self._newest is self.current or self._newest == self.current else KEPT
         return [f"{self._path.name}: {fault}. {instead}" for fault in self._newest.faults]
 
-    def _log(self, before: Sequence[str]) -> None:
+    def _log(self, before: Sequence[str], ignored: Sequence[str]) -> None:
         for sentence in self._sentences():
             if sentence not in before:
                 log.warning("%s", sentence)
+        for remark in self._newest.remarks:
+            if remark not in ignored:
+                log.info("%s: %s.", self._path.name, remark)
 
 
 def _stamp(path: Path) -> Stamp:

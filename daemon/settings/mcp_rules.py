@@ -7,6 +7,7 @@ error shows a value: it may be a misplaced secret.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from types import NoneType
@@ -18,6 +19,9 @@ from daemon.settings.parse import UNITS, read_seconds
 
 LONGEST_TEXT = 10_000
 """Most characters of a text, such as a URL, an argument or a header."""
+
+LONGEST_KEY = 40
+"""Most characters of a key that is compared with the known ones."""
 
 MOST_ITEMS = 200
 """Most items of a list, or keys of an object."""
@@ -49,8 +53,8 @@ class ConfigObject(dict[str, Any]):
     def from_pairs(cls, pairs: Sequence[tuple[str, Any]]) -> ConfigObject:
         made = cls(pairs)
         if len(made) < len(pairs):
-            names = [name for name, _ in pairs]
-            made.doubled = [name for name in made if names.count(name) > 1]
+            times = Counter(name for name, _ in pairs)
+            made.doubled = [name for name in made if times[name] > 1]
         return made
 
 
@@ -204,7 +208,7 @@ def _channel(value: object) -> str:
 
 def suggestion(name: str, known: Sequence[str]) -> str:
     """Return a question after a similar name, or the list of all, as the end of a sentence."""
-    alike = get_close_matches(name.lower(), known, n=1)
+    alike = get_close_matches(name[:LONGEST_KEY].lower(), known, n=1)
     if alike:
         return f"is it `{alike[0]}`?"
     return f"there are {', '.join(known)}"

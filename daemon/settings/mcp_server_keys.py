@@ -148,7 +148,7 @@ class ServerReader:
     def _read_remote(self, given: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         with self._faults_of("`url`"):
-            found["url"] = read_url(self._filled(given["url"]).strip())
+            found["url"] = _read_address(self._filled(given["url"]).strip())
         if "headers" in given:
             found["headers"] = self._read_pairs("headers", given["headers"], _read_header)
         if "oauth" in given:
@@ -188,7 +188,7 @@ class ServerReader:
 
     def _working_folder(self, text: str) -> str:
         folder = _expanded(text, self._folder)
-        if not folder.is_dir():
+        if not os.path.isdir(folder):  # noqa: PTH112  false, and no error, for a name that is too long
             raise ValueError("names a folder that does not exist: make it, or name another one")
         return str(folder)
 
@@ -268,6 +268,12 @@ def _expanded(text: str, folder: Path) -> Path:
     except RuntimeError:
         raise ValueError("begins with ~, and there is no such user") from None
     return Path(os.path.normpath(folder / path))
+
+
+def _read_address(text: str) -> str:
+    if not text.isprintable() or " " in text:
+        raise ValueError("holds a blank or a line break: leave it out")
+    return read_url(text)
 
 
 def _read_header(name: str, value: str) -> tuple[str, str]:

@@ -73,6 +73,14 @@ class ToolServerSettings:
         """Texts that nobody may see, the longest first, so that a part of one hides no other."""
         return _maskable([*self.filled, *self.env.values(), *self._sent()])
 
+    @property
+    def has_written_secrets(self) -> bool:
+        """True if secrets may stand in the file itself, and not only the names of variables."""
+        values = [*self.headers.values(), *self.env.values(), self.oauth.client_secret]
+        return any(
+            len(value) >= LEAST_SECRET and not any(one in value for one in self.filled) for value in values
+        )
+
     def _sent(self) -> Iterator[str]:
         """Yield each header's value, its last word (the token of `Bearer …`), and the client's secret."""
         for value in self.headers.values():

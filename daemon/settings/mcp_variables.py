@@ -11,8 +11,8 @@ from typing import Any
 
 from daemon.settings.parse import SECRETS
 
-VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-"""A variable; some clients write `${env:NAME}`."""
+VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
+"""A variable; some clients write `${env:NAME}`. A default holds no braces, so none holds a variable."""
 
 UNFILLED = "${"
 
@@ -82,7 +82,7 @@ class ServerVariables:
         if isinstance(value, str):
             return self.fill(value)
         if isinstance(value, list):
-            return [self.fill_all(one) for one in value]
+            return [self.fill(one) if isinstance(one, str) else one for one in value]
         return value
 
 

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -31,7 +32,7 @@ from daemon.slack.block_text import (
 from daemon.slack.incoming import ButtonClick
 from daemon.slack.places import SlackWorkspace
 from daemon.slack.web_api import OUT_OF_REACH, describe_failure, no_lease_check
-from daemon.turn.forms import NO, OPEN_FORM, YES, Form, FormField, form_in, read_entered
+from daemon.turn.forms import NO, OPEN_FORM, YES, FormField, QuestionForm, fits, form_in, read_entered
 from daemon.turn.input_policy import may_answer
 
 CALLBACK = "soul-form"
@@ -61,7 +62,7 @@ class FormSubmission:
 # The view of a form
 
 
-def make_modal(asked: str, channel: str, form: Form) -> dict[str, Any]:
+def make_modal(asked: str, channel: str, form: QuestionForm) -> dict[str, Any]:
     """Return the view of a form for the question with the key `asked`."""
     blocks = _introduction(form)
     blocks += [_input_block(form, place, one) for place, one in enumerate(form.fields)]
@@ -76,7 +77,7 @@ def make_modal(asked: str, channel: str, form: Form) -> dict[str, Any]:
     }
 
 
-def _introduction(form: Form) -> list[dict[str, Any]]:
+def _introduction(form: QuestionForm) -> list[dict[str, Any]]:
     blocks = list[dict[str, Any]]()
     if form.host:
         blocks.append({"type": "section", "text": _plain(form.host, TEXT_MOST)})
@@ -90,7 +91,7 @@ def _introduction(form: Form) -> list[dict[str, Any]]:
     return blocks
 
 
-def _input_block(form: Form, place: int, one: FormField) -> dict[str, Any]:
+def _input_block(form: QuestionForm, place: int, one: FormField) -> dict[str, Any]:
     block: dict[str, Any] = {
         "type": "input",
         "block_id": f"{BLOCK}{place}",
@@ -103,14 +104,14 @@ def _input_block(form: Form, place: int, one: FormField) -> dict[str, Any]:
     return block
 
 
-def _element(form: Form, one: FormField) -> dict[str, Any]:
+def _element(form: QuestionForm, one: FormField) -> dict[str, Any]:
     match one.kind:
         case "number" | "whole number":
             return _number_input(one)
         case "date":
-            return {"type": "datepicker", **_initial("initial_date", one, str)}
+            return {"type": "datepicker", **_initial("initial_date", one)}
         case "moment":
-            return {"type": "datetimepicker", **_initial("initial_date_time", one, int)}
+            return {"type": "datetimepicker", **_initial("initial_date_time", one)}
         case "yes or no":
             options = [_option(form.word("button yes"), YES), _option(form.word("button no"), NO)]
             return _menu(one, options, [0 if one.default else 1] if isinstance(one.default, bool) else [])
@@ -118,16 +119,15 @@ def _element(form: Form, one: FormField) -> dict[str, Any]:
             options = [_option(choice.label, str(place)) for place, choice in enumerate(one.choices)]
             return _menu(one, options, _chosen(one))
         case "email":
-            return {"type": "email_text_input", **_initial("initial_value", one, str)}
+            return {"type": "email_text_input", **_initial("initial_value", one)}
         case "address":
-            return {"type": "url_text_input", **_initial("initial_value", one, str)}
+            return {"type": "url_text_input", **_initial("initial_value", one)}
     return _text_input(one)
 
 
-def _initial(name: str, one: FormField, kind: type) -> dict[str, Any]:
-    if one.default is None or not isinstance(one.default, kind):
-        return {}
-    return {name: one.default}
+def _initial(name: str, one: FormField) -> dict[str, Any]:
+    """Return the default of a field; nothing if Slack would refuse it."""
+    return {name: one.default} if one.default and fits(one, one.default) else {}
 
 
 def _text_input(one: FormField) -> dict[str, Any]:
@@ -141,15 +141,22 @@ def _text_input(one: FormField) -> dict[str, Any]:
 
 
 def _number_input(one: FormField) -> dict[str, Any]:
+    """Return a field for a number. Whole numbers have bounds only if these are whole, too."""
     element: dict[str, Any] = {"type": "number_input", "is_decimal_allowed": one.kind == "number"}
-    for name, number in (
-        ("min_value", one.least),
-        ("max_value", one.most),
-        ("initial_value", one.default),
-    ):
-        if isinstance(number, int | float) and not isinstance(number, bool):
-            element[name] = f"{number}"
+    for name, number in (("min_value", one.least), ("max_value", one.most), ("initial_value", one.default)):
+        text = _digits(number)
+        is_initial = name == "initial_value"
+        if text and (one.kind == "number" or "." not in text) and (fits(one, text) or not is_initial):
+            element[name] = text
     return element
+
+
+def _digits(number: object) -> str:
+    """Return a number as Slack reads it, without an exponent; empty if it is none."""
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        return ""
+    text = f"{Decimal(repr(number)):f}"
+    return text.removesuffix(".0")
 
 
 def _chosen(one: FormField) -> list[int]:
@@ -294,7 +301,7 @@ class ModalDesk:
             return None
         return next(iter(of_kind(QuestionAsked, [found])), None)
 
-    async def _open(self, press: ButtonClick, trigger: str, form: Form) -> None:
+    async def _open(self, press: ButtonClick, trigger: str, form: QuestionForm) -> None:
         web = self._workspace.web
         view = make_modal(press.asked, press.channel, form)
         try:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -17,7 +19,7 @@ import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.auth.oauth2 import OAuthContext
-from mcp.client.auth.utils import extract_field_from_www_auth, issuers_match
+from mcp.client.auth.utils import extract_field_from_www_auth, extract_scope_from_www_auth, issuers_match
 from mcp.shared.auth import (
     OAuthClientInformationFull,
     OAuthClientMetadata,
@@ -40,6 +42,9 @@ REFRESH_SECONDS = 30.0
 
 ACCEPTED = "application/json, text/event-stream"
 NO_REDIRECT = AnyUrl("http://127.0.0.1/")
+SCOPES = re.compile(r"[\x21\x23-\x5b\x5d-\x7e ]{1,1000}")
+"""Scopes of RFC 6749, with spaces between."""
+
 LONGEST_ISSUER = 200
 """Most characters of an issuer that a sentence shows."""
 
@@ -90,6 +95,7 @@ class ServerAuthorization(httpx2.Auth):
         _add_token(request, grant)
         response = yield request
         if extract_field_from_www_auth(response, "error") == "insufficient_scope":
+            self._note_lacking(grant, extract_scope_from_www_auth(response) or "")
             raise RequestFault(needs_consent(self._server, "its tokens lack a right"))
         if response.status_code != 401:
             return
@@ -97,6 +103,12 @@ class ServerAuthorization(httpx2.Auth):
         response = yield request
         if response.status_code == 401:
             raise RequestFault(needs_consent(self._server, "it does not accept its tokens"))
+
+    def _note_lacking(self, grant: StoredGrant, scopes: str) -> None:
+        """Store the scopes to ask for at the next consent."""
+        if SCOPES.fullmatch(scopes) and scopes != grant.lacking:
+            with suppress(OSError):
+                self._store.write(replace(grant, lacking=scopes))
 
     async def _current_grant(self) -> StoredGrant:
         grant = self._store.read()
@@ -229,15 +241,18 @@ def _fault_of_flow(settings: ToolServerSettings, context: OAuthContext, error: E
         return not_done(f"{server} names an address for its authorization that is not allowed: {error}.")
     if isinstance(error, OAuthRegistrationError):
         return not_done(
-            f"The authorization server of {server} registers no client by itself: register one there, and "
-            "write its `clientId` and `clientSecret` into `oauth` in mcp.json."
+            f"{server} lets no client register itself: write a key of yours as a header into mcp.json, or "
+            "register a client, and write its `clientId` and `clientSecret` into `oauth`."
         )
     other = foreign_issuer(settings, context.auth_server_url)
     if other and settings.oauth.client_secret:
         return foreign_issuer_fault(server, other)
     if isinstance(error, OAuthTokenError):
         return not_done(f"The authorization server of {server} gave no token: check `oauth` in mcp.json.")
-    return not_done(f"The authorization server of {server} does not answer as OAuth demands: ask its owner.")
+    return not_done(
+        f"The authorization server of {server} does not answer as OAuth demands: ask who runs it, or write a "
+        "key of yours as a header into mcp.json."
+    )
 
 
 def foreign_issuer(settings: ToolServerSettings, named: str | None) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.utils import union_scopes
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -42,7 +43,7 @@ Show = Callable[[str], Awaitable[None]]
 
 
 class ConsentProvider(OAuthClientProvider):
-    """The SDK's flow with a stored or configured client, for the owner's scopes."""
+    """The SDK's flow with a stored or configured client, for the owner's scopes and those `lacking`."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class ConsentProvider(OAuthClientProvider):
         answers: ConsentAnswers,
         show: Show,
         client: OAuthClientInformationFull | None,
+        lacking: str = "",
     ) -> None:
         metadata = OAuthClientMetadata(
             client_name=CLIENT_NAME,
@@ -63,6 +65,7 @@ class ConsentProvider(OAuthClientProvider):
         self._answers = answers
         self._show = show
         self._client = client
+        self._lacking = lacking
         self._state = ""
 
     async def _initialize(self) -> None:
@@ -76,6 +79,7 @@ class ConsentProvider(OAuthClientProvider):
             raise RequestFault(foreign_issuer_fault(self._settings.name, other))
         if self._settings.oauth.scopes:
             context.client_metadata.scope = " ".join(self._settings.oauth.scopes)
+        context.client_metadata.scope = union_scopes(context.client_metadata.scope, self._lacking)
         if self._client and self._settings.oauth.client_secret:
             self._client.token_endpoint_auth_method = secret_method(context.oauth_metadata)
         return await super()._perform_authorization_code_grant()
@@ -113,11 +117,12 @@ async def give_consent(
     if has_own_token(settings):
         raise RequestFault(not_done(f"{settings.name} has a header Authorization, so it needs no consent."))
     store = TokenStore(home, settings.name, settings.url)
+    former = store.read()
     client = own_client(settings, redirect)
     if client is None and not register:
-        client = reusable_client(store.read(), redirect, now())
+        client = reusable_client(former, redirect, now())
     transport = ServerTransport(settings, policy_for(settings), resolve=resolve)
-    provider = ConsentProvider(settings, redirect, ConsentAnswers(home, now), show, client)
+    provider = ConsentProvider(settings, redirect, ConsentAnswers(home, now), show, client, former.lacking)
     try:
         async with httpx2.AsyncClient(transport=transport, timeout=REFRESH_SECONDS, trust_env=False) as http:
             grant = await run_flow(settings, provider, http, now)

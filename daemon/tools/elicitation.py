@@ -19,14 +19,14 @@ from daemon.prompts.elements import clean_name_text, parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.tools.requested_forms import RequestRefused, read_request
 from daemon.tools.tool_approvals import ToolApprovals, askers_of
-from daemon.tools.tool_call import AskNow, InputNeeded
+from daemon.tools.tool_call import InputNeeded
 from daemon.tools.tool_catalogue import OfferedTool
 from daemon.turn.forms import (
     NOT_GIVEN,
     OPEN_FORM,
     SUBMITTED,
-    Form,
     FormField,
+    QuestionForm,
     form_as_json,
     form_words,
     read_entered,
@@ -34,7 +34,7 @@ from daemon.turn.forms import (
 from daemon.turn.open_questions import StepQuestions
 from daemon.turn.questions import Answer, Question, ask
 from daemon.turn.speech import say
-from daemon.turn.turn import Turn
+from daemon.turn.turn import TERMINAL_PLACE, Turn
 from daemon.web.address_policy import AddressPolicy
 
 MOST_REQUESTS = 5
@@ -83,58 +83,48 @@ class ToolQuestions:
                 break
         return responses
 
-    def ask_during_call(self, run: ActionContext, tool: OfferedTool) -> AskNow:
-        """Return the function by which a server of the older era asks people during an open call."""
-        questions = StepQuestions(run.turn)
-
-        async def ask_now(request: Mapping[str, Any]) -> Mapping[str, Any]:
-            mark = fingerprint(request)[:8]
-            try:
-                form = self._form(run, tool, request)
-            except RequestRefused as refusal:
-                await questions.tell(f"declined-{mark}", _refusal_in_words(run, tool, refusal))
-                return DECLINED
-            question = self._question(run, tool, form, await self._people(run.turn, tool, form))
-            if not question.to:
-                return DECLINED
-            seconds = max(tool.rules.timeout - MARGIN, 0.0)
-            return response(form, await questions.ask(f"input-{mark}", question, seconds))
-
-        return ask_now
+    def ask_during_call(self, run: ActionContext, tool: OfferedTool) -> CallQuestions:
+        """Return the questions of a server of the older era during an open call."""
+        return CallQuestions(run, tool, self)
 
     async def _answer(
         self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any], step: str
     ) -> Mapping[str, Any]:
         try:
-            form = self._form(run, tool, request)
+            form = self.read_form(run, tool, request)
         except RequestRefused as refusal:
             await self._tell(run, tool, refusal)
             return DECLINED
-        question = self._question(run, tool, form, await self._recorded_people(run.turn, tool, form))
+        question = self.make_question(run, tool, form, await self._recorded_people(run.turn, tool, form))
         if not question.to:
             return DECLINED
         answered = await ask(run.turn, step, question)
         run.add_memories(answered.memories)
         return response(form, answered)
 
-    def _form(self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any]) -> Form:
+    def read_form(self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any]) -> QuestionForm:
+        """Return what a server requests as a form. Raises RequestRefused."""
         words = form_words(parse_labels(run.turn.text(LABELS_TEXT)))
         policy = AddressPolicy([self.url_of(tool.server)], https_only=True)
         return read_request(request, tool.name, words, policy)
 
     # People
 
-    async def _recorded_people(self, turn: Turn, tool: OfferedTool, form: Form) -> Sequence[Sequence[str]]:
+    async def _recorded_people(
+        self, turn: Turn, tool: OfferedTool, form: QuestionForm
+    ) -> Sequence[Sequence[str]]:
         """Return the people who may answer, and the owners among them, as of the time of the question."""
 
         async def look(_: Turn) -> StepResult:
-            return StepResult(value=await self._people(turn, tool, form))
+            return StepResult(value=await self.people_for(turn, tool, form))
 
         found = await turn.step("may-answer", [tool.name, form.host, list(turn.owners)], look, StepResult)
         people: Sequence[Sequence[str]] = found.event.value
         return people
 
-    async def _people(self, turn: Turn, tool: OfferedTool, form: Form) -> Sequence[Sequence[str]]:
+    async def people_for(self, turn: Turn, tool: OfferedTool, form: QuestionForm) -> Sequence[Sequence[str]]:
+        if turn.opened is None or turn.is_served or turn.opened.event.where == TERMINAL_PLACE:
+            return (), ()  # nobody can be asked there
         askers = list(turn.readers_among(askers_of(turn)))
         if form.link:
             return askers, ()
@@ -145,8 +135,8 @@ class ToolQuestions:
 
     # Questions
 
-    def _question(
-        self, run: ActionContext, tool: OfferedTool, form: Form, people: Sequence[Sequence[str]]
+    def make_question(
+        self, run: ActionContext, tool: OfferedTool, form: QuestionForm, people: Sequence[Sequence[str]]
     ) -> Question:
         to, owners = people
         text = run.prompt(
@@ -170,6 +160,36 @@ class ToolQuestions:
             await say(run.turn, text, "input-declined", answers=False)
 
 
+class CallQuestions:
+    """Questions that a server asks while a call is open; each waits as long as a call may take."""
+
+    def __init__(self, run: ActionContext, tool: OfferedTool, questions: ToolQuestions) -> None:
+        self._run = run
+        self._tool = tool
+        self._questions = questions
+        self._open = StepQuestions(run.turn)
+
+    async def __call__(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask people, and return the response of the protocol."""
+        run, tool, questions = self._run, self._tool, self._questions
+        mark = fingerprint(request)[:8]
+        try:
+            form = questions.read_form(run, tool, request)
+        except RequestRefused as refusal:
+            await self._open.tell(f"declined-{mark}", _refusal_in_words(run, tool, refusal))
+            return DECLINED
+        people = await questions.people_for(run.turn, tool, form)
+        question = questions.make_question(run, tool, form, people)
+        if not question.to:
+            return DECLINED
+        seconds = max(tool.rules.timeout - MARGIN, 0.0)
+        return response(form, await self._open.ask(f"input-{mark}", question, seconds))
+
+    async def end(self) -> None:
+        """End what is being asked, as the call is over."""
+        await self._open.end()
+
+
 def _refusal_in_words(run: ActionContext, tool: OfferedTool, refusal: RequestRefused) -> str:
     """Return why a request was declined, and what people can do."""
     if refusal.meaning == "secret wanted":
@@ -186,12 +206,12 @@ def _called(turn: Turn, person: str) -> str:
     return clean_name_text(names[person])
 
 
-def _shown(run: ActionContext, form: Form) -> Mapping[str, str]:
+def _shown(run: ActionContext, form: QuestionForm) -> Mapping[str, str]:
     shown = {run.label("page"): form.host} if form.host else {}
     return {**shown, run.label("asks"): form.text or "…"}
 
 
-def _buttons(run: ActionContext, form: Form) -> Sequence[Button]:
+def _buttons(run: ActionContext, form: QuestionForm) -> Sequence[Button]:
     decline = Button(label=run.label("decline"), value=NOT_GIVEN, style="danger")
     if form.link:
         return Button(label=run.label("open"), value=OPEN_FORM, style="primary"), decline
@@ -206,7 +226,7 @@ def _buttons(run: ActionContext, form: Form) -> Sequence[Button]:
     ], decline
 
 
-def _is_choice(form: Form) -> bool:
+def _is_choice(form: QuestionForm) -> bool:
     """True if one press answers: there is one field, a choice of few."""
     if len(form.fields) != 1:
         return False
@@ -223,7 +243,7 @@ def _labels(run: ActionContext, only: FormField) -> Sequence[tuple[str, bool]]:
     return [(choice.label, choice.value == only.default) for choice in only.choices]
 
 
-def response(form: Form, answer: Answer) -> Mapping[str, Any]:
+def response(form: QuestionForm, answer: Answer) -> Mapping[str, Any]:
     """Return an answer as the protocol says it."""
     if not answer.by:
         return CANCELLED
@@ -239,7 +259,7 @@ def response(form: Form, answer: Answer) -> Mapping[str, Any]:
     return DECLINED
 
 
-def _chosen(form: Form, place: str) -> Mapping[str, Any]:
+def _chosen(form: QuestionForm, place: str) -> Mapping[str, Any]:
     [only] = form.fields
     if only.kind == "yes or no":
         return {"action": "accept", "content": {only.name: place == "0"}}

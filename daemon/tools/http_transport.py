@@ -28,6 +28,7 @@ from daemon.tools.http_faults import (
     fault_of_status,
     unclear,
 )
+from daemon.tools.message_lines import MOST_VALUES, EventValueCounter, ValueCounter
 from daemon.tools.token_store import TokenStore
 from daemon.web.address_policy import AddressPolicy, AddressRefused, WebAddress, parse_address
 from daemon.web.guarded_transport import PolicyTransport, Resolve, resolve_host
@@ -42,25 +43,33 @@ READ_MARGIN_SECONDS = 30.0
 OTHER_TIMEOUT = httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS)
 """Limits for requests that name none, as those of OAuth."""
 
+END_TIMEOUT = httpx2.Timeout(2.0)
+"""Limit for the end of a session."""
+
 EVENT_STREAM = "text/event-stream"
 USER_AGENT = "soul-daemon"
 BEARER = "bearer "
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """Body of a response, cut off above `most` bytes, with a broken connection told in a sentence."""
+    """Body of a response, cut off if it is too large, with a broken connection told in a sentence.
 
-    def __init__(self, server: str, inner: httpx2.AsyncByteStream, most: int) -> None:
+    `most` bounds its bytes; each event of a stream, or a whole body, has a bounded number of values.
+    """
+
+    def __init__(self, server: str, inner: httpx2.AsyncByteStream, most: int, values: ValueCounter) -> None:
         self._server = server
         self._inner = inner
         self._most = most
+        self._values = values
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         read = 0
         try:
             async for part in self._inner:
                 read += len(part)
-                if read > self._most:
+                self._values.feed(part)
+                if read > self._most or self._values.count > MOST_VALUES:
                     raise ResponseCutOff(too_long(self._server, self._most))
                 yield part
         except httpx2.TransportError as error:
@@ -100,10 +109,13 @@ class ServerTransport(httpx2.AsyncBaseTransport):
             # packed bytes could unpack to any size
             await response.aclose()
             raise RequestFault(unclear(f"{self._server} sends packed answers, which were not asked for."))
+        most, values = self._most, ValueCounter()
+        if _is_event_stream(response):  # it has no end; its single events are bounded
+            most, values = 2**62, EventValueCounter()
         return httpx2.Response(
             response.status_code,
             headers=response.headers,
-            stream=BoundedStream(self._server, response.stream, self._limit_of(response)),
+            stream=BoundedStream(self._server, response.stream, most, values),
             extensions=response.extensions,
         )
 
@@ -126,11 +138,6 @@ class ServerTransport(httpx2.AsyncBaseTransport):
             stream=request.stream,
             extensions={"timeout": OTHER_TIMEOUT.as_dict(), **request.extensions},
         )
-
-    def _limit_of(self, response: httpx2.Response) -> int:
-        """Return the most bytes of a body. A stream of events has no end; its single events are bounded."""
-        is_stream = response.headers.get("content-type", "").lower().startswith(EVENT_STREAM)
-        return 2**62 if is_stream and response.is_success else self._most
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -164,9 +171,17 @@ class ServerHttpClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         if request.method == "GET":  # a stream of notices may be silent for days
             request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": None}
+        if request.method == "DELETE":  # the end of a session, which nobody waits for long
+            request.extensions["timeout"] = END_TIMEOUT.as_dict()
         try:
             response = await super().send(request, **options)
-        except (httpx2.TransportError, httpx2.InvalidURL, AddressRefused, RequestFault) as error:
+        except (
+            httpx2.TransportError,
+            httpx2.InvalidURL,
+            ResponseCutOff,
+            AddressRefused,
+            RequestFault,
+        ) as error:
             return fault_response(request, 502, fault_of_error(self._server, self._host, error))
         fault = fault_of_status(self._server, response)
         if fault is None or await _has_own_error(response):
@@ -186,6 +201,11 @@ class ServerHttpClient(httpx2.AsyncClient):
             fault = unclear(f"{self._server} was asked, and its answer cannot be read.")
             return fault_response(request, 502, fault)
         return response
+
+
+def _is_event_stream(response: httpx2.Response) -> bool:
+    said = response.headers.get("content-type", "").lower()
+    return response.is_success and said.startswith(EVENT_STREAM)
 
 
 def _is_json(response: httpx2.Response) -> bool:

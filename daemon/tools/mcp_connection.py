@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
@@ -18,12 +19,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from daemon.engine.event import storable_value
 from daemon.lifetime import in_background
+from daemon.sandbox.foreign_output import mask_given
 from daemon.settings.home import VERSION
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd, ConnectionFailed, ConnectionMeans, ListedTools
+from daemon.tools.known_secrets import shown_secrets
 from daemon.tools.mcp_call import OpenCall
 from daemon.tools.mcp_errors import explain_failure, quote, read_error
 from daemon.tools.mcp_transports import open_transport
+from daemon.tools.token_store import TokenStore
 from daemon.tools.tool_call import (
     AskNow,
     InputNeeded,
@@ -64,7 +68,7 @@ async def open_connection(
         async with connection.opened(open_transport(settings, means, end)):
             yield connection
     except Exception as error:
-        raise explain_failure(error, end.why, [*means.secrets, *settings.secrets]) from error
+        raise explain_failure(error, end.why, [*means.secrets, *shown_secrets(settings)]) from error
 
 
 class McpConnection:
@@ -78,13 +82,18 @@ class McpConnection:
         end: ConnectionEnd,
     ) -> None:
         self._settings = settings
-        self._secrets = [*means.secrets, *settings.secrets]
+        self._lasting_secrets = [*means.secrets, *shown_secrets(settings)]
+        self._tokens = TokenStore(means.folder.parent, settings.name, settings.url)
         self._changed = changed
         self._end = end
         self._tasks = set[asyncio.Task[Any]]()
         self._asking: dict[OpenCall, AskNow] = {}
         """Open calls that may ask people."""
         self._client: Client
+
+    @property
+    def _secrets(self) -> Sequence[str]:
+        return [*self._lasting_secrets, *self._tokens.read().secrets]
 
     @asynccontextmanager
     async def opened(self, transport: Any) -> AsyncIterator[None]:
@@ -144,7 +153,7 @@ class McpConnection:
             self._asking.pop(open_call, None)
         if isinstance(result, types.InputRequiredResult):
             return _input_needed(result, request)
-        return read_result(result)
+        return self._masked(read_result(result))
 
     async def _send(
         self, params: types.CallToolRequestParams, open_call: OpenCall
@@ -178,7 +187,10 @@ class McpConnection:
             raise ToolCallFailed(f"{name} did not answer in time.") from None
         except (ValidationError, RecursionError, RuntimeError):
             raise ToolCallFailed(f"{name} answered with what is no resource.") from None
-        return read_contents(found.contents)
+        return self._masked(read_contents(found.contents))
+
+    def _masked(self, result: ToolResult) -> ToolResult:
+        return replace(result, text=mask_given(result.text, self._secrets))
 
     async def _take_message(self, message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):

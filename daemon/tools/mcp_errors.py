@@ -37,7 +37,10 @@ REFUSALS = frozenset(
 )
 """Codes with which a server refuses a request before it does anything."""
 
-UNREADABLE = ("Failed to parse", "Unexpected content type", "server answered a request with 202")
+UNREADABLE = (
+    *("Failed to parse", "Unexpected content type", "server answered a request with 202"),
+    "SSE stream failed",
+)
 """Beginnings of the SDK's own errors for an answer that it cannot read; their codes are those of refusals."""
 
 NO_ANSWER = frozenset({types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT})
@@ -56,10 +59,10 @@ def read_error(error: MCPError, request: ToolRequest, secrets: Collection[str]) 
         raise ToolCallFailed(said)
     if error.code == FaultCode.UNCLEAR:
         raise ToolOutcomeUnknown(said)
-    if error.code in NO_ANSWER:
-        raise ToolOutcomeUnknown(f"The connection to {request.server} was lost before it answered.")
     if error.message.startswith(UNREADABLE):
         raise ToolOutcomeUnknown(f"{request.server} answered with what cannot be read.")
+    if error.code in NO_ANSWER:
+        raise ToolOutcomeUnknown(f"The connection to {request.server} was lost before it answered.")
     if error.code in REFUSALS and is_about_state(error, request):
         raise StateExpired(f"{request.server} no longer knows this call, so it has to begin anew.")
     if error.code in REFUSALS:

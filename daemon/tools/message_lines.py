@@ -12,7 +12,10 @@ MOST_MESSAGE_BYTES = 10_000_000
 MOST_VALUES = 250_000
 """Most values of a message: decoding more would stop the event loop for long."""
 
-ENDLESS = 20
+EVENT_END = re.compile(rb"\r?\n\r?\n")
+"""End of a server-sent event."""
+
+ENDLESS = 5
 """Multiple of the most bytes after which a line without end is given up."""
 
 MOST_KEPT = 256
@@ -44,6 +47,19 @@ class ValueCounter:
         outside = b"".join(parts[self._is_in_string :: 2])
         self.count += sum(map(outside.count, (b",", b"[", b"{")))
         self._is_in_string ^= len(parts) % 2 == 0
+
+
+class EventValueCounter(ValueCounter):
+    """Count of the values in the current event of a stream, or in one that ended in the last piece."""
+
+    def feed(self, piece: bytes) -> None:
+        *ended, last = EVENT_END.split(piece)
+        for event in ended:
+            super().feed(event)
+            if self.count > MOST_VALUES:
+                return
+            super().__init__()
+        super().feed(last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,7 +131,7 @@ class OfferedTools:
 
     async def _are_insiders(self, turn: Turn, people: Sequence[str]) -> bool:
         """Look up once in an execution's step if all of them belong to the workspace."""
-        if not people:
+        if not people or turn.is_served:  # who holds the token of the MCP server is no guest
             return True
 
         async def look_up(_turn: Turn) -> StepResult:

@@ -135,7 +135,7 @@ class OwnerViews:
     async def search_journal(self, call: ServedCall) -> ServedText:
         given: JournalArguments = call.arguments
         if not search_words(given.words):
-            return ServedText(text=self.words.text("nothing found"))
+            return ServedText(text=self.words.sentence("nothing found"))
         before = ALWAYS if given.before == LATEST else given.before
         asked = PageRequest(root=given.thread, words=given.words, before=before, limit=given.limit)
         page = await self.pages.page(asked)

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 from daemon.prompts.invisible_text import without_invisible
 from daemon.tools.secret_names import asks_for_secret, is_secret_name
-from daemon.turn.forms import MOST_WHOLE, FieldKind, Form, FormChoice, FormField
+from daemon.turn.forms import MOST_WHOLE, FieldKind, FormChoice, FormField, QuestionForm
 from daemon.web.address_policy import AddressPolicy, AddressRefused
 
-MOST_FIELDS, MOST_CHOICES = 20, 100
+MOST_FIELDS, MOST_CHOICES, MOST_CHOICES_OF_ALL = 20, 100, 300
 MOST_REQUEST = 100_000
 """Characters of a request as JSON."""
 
@@ -37,43 +37,55 @@ Refusal = Literal["secret wanted", "form not understood", "form too large", "pag
 class RequestRefused(Exception):
     """A request that is declined without asking anybody; `subject` is the field or host at fault."""
 
+    recorded_name = "RequestRefused"
+
     def __init__(self, meaning: Refusal, subject: str = "") -> None:
         super().__init__(meaning)
         self.meaning = meaning
         self.subject = subject
 
 
+def is_too_large(asked: Mapping[str, Any]) -> bool:
+    """True if what a server asks is too long, or nested too deeply, to be kept and shown."""
+    try:
+        return len(json.dumps(asked)) > MOST_REQUEST
+    except RecursionError:
+        return True
+
+
 def read_request(
     request: Mapping[str, Any], title: str, words: Mapping[str, str], policy: AddressPolicy
-) -> Form:
+) -> QuestionForm:
     """Return a request of a server as a form with this title. Raises RequestRefused.
 
     `policy` says which pages people may be sent to.
     """
-    if len(json.dumps(request)) > MOST_REQUEST:
+    if is_too_large(request):
         raise RequestRefused("form too large")
     params = request.get("params")
     if request.get("method") != "elicitation/create" or not isinstance(params, Mapping):
         raise RequestRefused("form not understood")
     text = _shown(params.get("message"), MOST_MESSAGE)
     if params.get("mode", "form") == "url":
-        return _page(params.get("url"), Form(title=title, text=text, words=words), policy)
+        return _page(params.get("url"), QuestionForm(title=title, text=text, words=words), policy)
     if params.get("mode", "form") != "form":
         raise RequestRefused("form not understood")
     fields = tuple(_fields(params.get("requestedSchema")))
+    if sum(len(one.choices) for one in fields) > MOST_CHOICES_OF_ALL:
+        raise RequestRefused("form too large")
     if asks_for_secret(text) and any(_takes_text(one) for one in fields):
         raise RequestRefused("secret wanted")
-    return Form(title=title, text=text, fields=fields, words=words)
+    return QuestionForm(title=title, text=text, fields=fields, words=words)
 
 
-def _page(url: object, form: Form, policy: AddressPolicy) -> Form:
+def _page(url: object, form: QuestionForm, policy: AddressPolicy) -> QuestionForm:
     try:
         address = policy.check(url if isinstance(url, str) else "")
     except AddressRefused as refusal:
         raise RequestRefused("page not allowed", str(refusal)) from None
     fragment = urlsplit(str(url)).fragment
     link = f"{address.url}#{fragment}" if fragment else address.url
-    return Form(title=form.title, text=form.text, link=link, host=address.host, words=form.words)
+    return QuestionForm(title=form.title, text=form.text, link=link, host=address.host, words=form.words)
 
 
 def _fields(schema: object) -> Iterator[FormField]:

@@ -34,15 +34,56 @@ SENTENCE = re.compile(
 )
 """Words of a description that asks for a secret; "token" or "key" alone often means something else."""
 
-LOOK_ALIKES = str.maketrans(
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0442\u043a\u043d\u0455\u0458\u0501"
-    "\u03b1\u03b5\u03bf\u03c1\u03c5\u03ba\u03bd\u03b9\u03c4\u0131\u00df\u0142",
-    "aeopcyxitkhsjdaeopukvitisl",
-)
+LOOK_ALIKES = {
+    **{
+        0x0430: "a",
+        0x0435: "e",
+        0x043E: "o",
+        0x0440: "p",
+        0x0441: "c",
+        0x0443: "y",
+        0x0445: "x",
+        0x0456: "i",
+        0x0442: "t",
+        0x043A: "k",
+        0x043D: "h",
+        0x0455: "s",
+        0x0458: "j",
+        0x0501: "d",
+    },
+    **{
+        0x03B1: "a",
+        0x03B5: "e",
+        0x03BF: "o",
+        0x03C1: "p",
+        0x03C5: "u",
+        0x03BA: "k",
+        0x03BD: "v",
+        0x03B9: "i",
+        0x03C4: "t",
+        0x0131: "i",
+        0x00DF: "s",
+        0x0142: "l",
+    },
+}
 """Cyrillic, Greek and other letters that look like Latin ones."""
 
-DIGITS = (str.maketrans("013457@$!|", "oleastasil"), str.maketrans("013457@$!|", "oieastasil"))
-"""Digits and signs that are read as letters; 1 is an l or an i."""
+DIGITS = {
+    0x30: "o",
+    0x31: "l",
+    0x33: "e",
+    0x34: "a",
+    0x35: "s",
+    0x37: "t",
+    0x40: "a",
+    0x24: "s",
+    0x21: "i",
+    0x7C: "l",
+}
+"""Digits and signs that are read as letters."""
+
+OTHER_DIGITS = {**DIGITS, 0x31: "i"}
+"""The same, with a 1 as an i."""
 
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 SEPARATORS = re.compile(r"[^a-z0-9]+")
@@ -70,7 +111,7 @@ def _readings(name: str) -> Iterator[list[str]]:
     for text in {spaced, name}:
         folded = _folded(text)
         yield _split(folded)
-        for digits in DIGITS:
+        for digits in (DIGITS, OTHER_DIGITS):
             yield _split(folded.translate(digits))
 
 

@@ -32,7 +32,7 @@ class ServedWords:
 
     texts: Mapping[str, str]
 
-    def text(self, name: str, **values: object) -> str:
+    def sentence(self, name: str, **values: object) -> str:
         """Return a text with its placeholders filled; the name, if there is none."""
         return Template(self.texts.get(name, name)).safe_substitute(values)
 
@@ -126,24 +126,24 @@ class PublicTools:
         answer = await self.conversations.wait_for_answer(message, given.wait_seconds, call.report)
         parts = [answer.text]
         if not answer.is_whole:
-            parts.append(self.words.text("unfinished"))
+            parts.append(self.words.sentence("unfinished"))
         elif not answer.text:
-            parts.append(self.words.text("nothing said"))
-        parts.append(f"[{self.words.text('conversation')}: {answer.thread}]")
+            parts.append(self.words.sentence("nothing said"))
+        parts.append(f"[{self.words.sentence('conversation')}: {answer.thread}]")
         text = "\n\n".join(part for part in parts if part)
         return ServedText(text=text, thread=answer.thread, outcome="ok" if answer.is_whole else "unfinished")
 
     async def _message(self, call: ServedCall, given: AskArguments) -> Entry[IncomingMessage]:
         thread, question = given.conversation.strip(), storable_text(given.question).strip()
         if thread and not self.conversations.has(thread):
-            raise ServedCallRefused(self.words.text("unknown conversation"))
+            raise ServedCallRefused(self.words.sentence("unknown conversation"))
         if not question:
             last = self.conversations.last_message(thread) if thread else None
             if last is None:
-                raise ServedCallRefused(self.words.text("nothing asked"))
+                raise ServedCallRefused(self.words.sentence("nothing asked"))
             return last
         if await self.calls.has_reached_daily_limit():
-            raise ServedCallRefused(self.words.text("too dear", usd=f"{self.calls.limits.usd:g}"))
+            raise ServedCallRefused(self.words.sentence("too dear", usd=f"{self.calls.limits.usd:g}"))
         if thread:
             return await self.conversations.say(thread, question)
         return await self.conversations.open(call.entry.seq, question)
@@ -151,9 +151,9 @@ class PublicTools:
     async def search(self, call: ServedCall) -> ServedText:
         given: SearchArguments = call.arguments
         found = await self.memories.search_public(storable_text(given.query), self.team())
-        lines = [_found_line(said) for said in found] or [self.words.text("nothing found")]
+        lines = [_found_line(said) for said in found] or [self.words.sentence("nothing found")]
         if self.memories.is_behind:
-            lines.append(self.words.text("not all searched"))
+            lines.append(self.words.sentence("not all searched"))
         return ServedText(text="\n".join(lines))
 
 

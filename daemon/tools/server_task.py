@@ -102,7 +102,7 @@ class ServerTask:
         try:
             while True:
                 began = self._clock.steady()
-                why = await self._serve(connect)
+                why = await self._serve_well(connect)
                 if self._clock.steady() - began > STABLE:
                     pause = FIRST_PAUSE
                 log.info("The tool server %s is away; next try in %g s: %s", self.name, pause, why)
@@ -110,6 +110,14 @@ class ServerTask:
                 pause = min(2 * pause, LONGEST_PAUSE)
         finally:
             self._leave("off", "")
+
+    async def _serve_well(self, connect: Connect) -> str:
+        """Serve; a fault of ours is logged, and costs one connection."""
+        try:
+            return await self._serve(connect)
+        except Exception:
+            log.exception("The connection to the tool server %s failed; it is opened again.", self.name)
+            return self._leave("away", "Its connection failed in a way that the log of the daemon shows.")
 
     async def _pause(self, seconds: float) -> None:
         """Wait before the next try; a consent that is given meanwhile ends the wait."""

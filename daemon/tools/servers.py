@@ -42,6 +42,9 @@ CONNECTION_FIELDS = (
 )
 """Settings that need a new connection when they change."""
 
+MOST_ENDING = 5.0
+"""Seconds that servers may take to end."""
+
 NOT_CONFIGURED = "There is no server {name} any more: an owner took it out of mcp.json."
 
 
@@ -90,11 +93,12 @@ class ConnectedServers:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End all servers, side by side."""
+        """End all servers, side by side. One that takes too long to part is left."""
         tasks = [task for task in (self._following, *self._tasks) if task]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(2):
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=MOST_ENDING)
 
     @property
     def names(self) -> Sequence[str]:

@@ -68,7 +68,7 @@ class SoulServer:
         self._ends: set[asyncio.Task[None]] = set()
         server = Server(
             name,
-            instructions=words.text("instructions"),
+            instructions=words.sentence("instructions"),
             on_list_tools=self._list,
             on_call_tool=self._call,
         )
@@ -107,7 +107,7 @@ class SoulServer:
     def _tool_as_listed(self, tool: ServedTool) -> Tool:
         return Tool(
             name=tool.name,
-            description=self._words.text(tool.name),
+            description=self._words.sentence(tool.name),
             input_schema=tool.arguments.model_json_schema(),
             annotations=ToolAnnotations(read_only_hint=tool.reads, destructive_hint=False),
         )
@@ -117,7 +117,7 @@ class SoulServer:
             tool, arguments = self._checked(asked)
             if self._calls.has_reached_hourly_limit():
                 limit = self._calls.limits.calls
-                raise ServedCallRefused(self._words.text("too many calls", calls=limit))
+                raise ServedCallRefused(self._words.sentence("too many calls", calls=limit))
             began = await self._calls.begin(
                 tool.name, arguments.model_dump(exclude_defaults=True), _client_name(context)
             )
@@ -127,17 +127,17 @@ class SoulServer:
         except ServedCallRefused as refusal:
             return _as_result(str(refusal), is_error=True)
         except JournalError:
-            return _as_result(self._words.text("unwritable"), is_error=True)
+            return _as_result(self._words.sentence("unwritable"), is_error=True)
 
     def _checked(self, asked: CallToolRequestParams) -> tuple[ServedTool, BaseModel]:
         tool = self._tools.get(asked.name)
         if tool is None:
-            raise ServedCallRefused(self._words.text("unknown tool", tools=", ".join(self._tools)))
+            raise ServedCallRefused(self._words.sentence("unknown tool", tools=", ".join(self._tools)))
         try:
             return tool, tool.arguments.model_validate(asked.arguments or {})
         except ValidationError as error:
             faults = "; ".join(map(_fault, error.errors()[:MOST_NAMED_FAULTS]))
-            raise ServedCallRefused(self._words.text("wrong arguments", faults=faults)) from None
+            raise ServedCallRefused(self._words.sentence("wrong arguments", faults=faults)) from None
 
     async def _run_tool(self, tool: ServedTool, call: ServedCall) -> CallToolResult:
         try:
@@ -152,13 +152,13 @@ class SoulServer:
             raise
         except Exception:
             log.exception("The tool %s failed for an MCP client.", tool.name)
-            return await self._finish(call, ServedText(text=self._words.text("failed"), outcome="failed"))
+            return await self._finish(call, ServedText(text=self._words.sentence("failed"), outcome="failed"))
         return await self._finish(call, done)
 
     async def _finish(self, call: ServedCall, done: ServedText) -> CallToolResult:
         text = self._mask(done.text)
         if len(text) > MOST_RESULT_CHARACTERS:
-            cut = self._words.text("cut", most=MOST_RESULT_CHARACTERS)
+            cut = self._words.sentence("cut", most=MOST_RESULT_CHARACTERS)
             text = f"{text[:MOST_RESULT_CHARACTERS]}{cut}"
         await self._calls.end(call.entry, done.outcome, len(text), done.thread)
         return _as_result(text, is_error=done.outcome in ("refused", "failed"))

@@ -24,6 +24,7 @@ from daemon.sandbox.environment import repair_surrogates
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd
 from daemon.tools.message_lines import EndlessLineError, MessageLines, OversizedLine
+from daemon.tools.message_pace import Pace
 from daemon.tools.server_log import ServerLog
 from daemon.tools.server_process import (
     end_server,
@@ -37,6 +38,9 @@ PATIENCE = 1.0
 """Seconds that a process may take to end after its output."""
 
 READ = 2**16
+
+MOST_LINES = 1_000
+"""Most lines that are taken in a second."""
 
 OVERSIZED = -39_100
 """Code of our own error in place of a message that was too long."""
@@ -56,8 +60,7 @@ async def stdio_transport(
     env = server_environment(settings.env, os.environ)
     process = await start_server(argv, env, settings.cwd)
     record = folder / f"{settings.name}.{process.pid}.running"
-    # Unbounded: nobody waits for a server that does not read, and its calls are few.
-    outgoing, taken = anyio.create_memory_object_stream[SessionMessage](float("inf"))
+    outgoing, taken = anyio.create_memory_object_stream[SessionMessage](0)
     given, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     assert process.stdin
     assert process.stderr
@@ -80,12 +83,13 @@ async def stdio_transport(
 
 async def _read_messages(process: Process, given: Incoming, log: ServerLog, end: ConnectionEnd) -> None:
     """Hand on messages until the end of the output; then say how the process ended."""
-    lines, source = MessageLines(), process.stdout
+    lines, pace, source = MessageLines(), Pace(MOST_LINES), process.stdout
     assert source
     async with given:
         try:
             while chunk := await source.read(READ):
                 for line in lines.feed(chunk):
+                    await pace.take()
                     message = parse_line(line, log.write)
                     if message:
                         await given.send(SessionMessage(message))

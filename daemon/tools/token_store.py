@@ -10,7 +10,7 @@ import asyncio
 import fcntl
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ class StoredGrant:
     """A server's grant, with objects as the authorization server sent them (RFC 6749, 7591, 8414, 9728).
 
     `expires_at`: Unix seconds; None if unknown. `authorization_server`: address that the server named.
+    `lacking`: scopes that a request lacked, with spaces between.
     """
 
     url: str
@@ -43,11 +44,18 @@ class StoredGrant:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     resource: Mapping[str, Any] = field(default_factory=dict)
     authorization_server: str = ""
+    lacking: str = ""
 
     @property
     def access_token(self) -> str:
         token = self.tokens.get("access_token", "")
         return token if isinstance(token, str) else ""
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Texts that nobody may see."""
+        found = [self.tokens.get("access_token"), self.tokens.get("refresh_token")]
+        return [text for text in (*found, self.client.get("client_secret")) if isinstance(text, str)]
 
     def expires_by(self, time: float) -> bool:
         return self.expires_at is not None and self.expires_at <= time

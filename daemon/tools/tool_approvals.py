@@ -38,7 +38,7 @@ CHANGED_MEANWHILE = "changed"
 """Value of the answer to a question about a tool that has changed since."""
 
 OWNER, ASKER = "owner", "asker"
-"""Approvers that are no user groups."""
+"""CallApprovers that are no user groups."""
 
 SHARED = "channel shared with outsiders"
 NO_APPROVER = "giver may no longer approve"
@@ -48,7 +48,7 @@ MOST_SHOWN = 40_000
 """Characters of arguments that are shown to people; a call with more is refused."""
 
 MOST_ADDRESSED = 3
-"""Approvers whom a question names."""
+"""CallApprovers whom a question names."""
 
 QUESTION = "prompts/sentences/approve_tool"
 MAY_BE_DONE = "prompts/sentences/approve_again"
@@ -63,7 +63,7 @@ class UserGroups(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Approvers:
+class CallApprovers:
     """People who may approve a call; `owners` only as long as they own the soul."""
 
     owners: Sequence[str] = ()
@@ -157,9 +157,9 @@ class ToolApprovals:
         value: Mapping[str, Any] = found.event.value
         return value
 
-    async def approvers_of(self, turn: Turn, rules: ToolRules) -> Approvers:
+    async def approvers_of(self, turn: Turn, rules: ToolRules) -> CallApprovers:
         """Return the people who may approve a call that a turn makes, by the rules of its server."""
-        askers = askers_of(turn)
+        askers = () if turn.is_served else askers_of(turn)  # a client of the MCP server approves nothing
         named = set(rules.approvers)
         if ASKER in named and not askers:
             named.add(OWNER)
@@ -171,7 +171,7 @@ class ToolApprovals:
             is_whole = is_whole and members is not None
             others += sorted(members or ())
         only = [owner for owner in owners if owner not in others]
-        return Approvers(owners=only, others=tuple(dict.fromkeys(others)), is_whole=is_whole)
+        return CallApprovers(owners=only, others=tuple(dict.fromkeys(others)), is_whole=is_whole)
 
     # The question
 
@@ -263,7 +263,7 @@ class ToolApprovals:
         key = f"tool-allowed:{turn.ctx.current_key}"
         await turn.journal.append(TOOLS, event, key=key, author="soul")
 
-    async def _standing(self, turn: Turn, tool: OfferedTool, approvers: Approvers) -> int:
+    async def _standing(self, turn: Turn, tool: OfferedTool, approvers: CallApprovers) -> int:
         """Return the seq of a standing approval for this call, or 0; record the end of others."""
         if turn.opened is None:
             return 0
@@ -277,7 +277,7 @@ class ToolApprovals:
         return 0
 
     def _why_over(
-        self, turn: Turn, tool: OfferedTool, approval: Entry[StandingApproval], approvers: Approvers
+        self, turn: Turn, tool: OfferedTool, approval: Entry[StandingApproval], approvers: CallApprovers
     ) -> str:
         """Return the reason for which a standing approval ends here; empty if it stands."""
         channel = turn.deps.people.places.channel_of(turn.thread)

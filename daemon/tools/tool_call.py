@@ -57,6 +57,15 @@ AskNow = Callable[[Mapping[str, Any]], Any]
 """Function that asks people during an open call, for servers of the older era."""
 
 
+class OpenQuestions(Protocol):
+    """Questions of an open call: an AskNow that ends with the call."""
+
+    def __call__(self, request: Mapping[str, Any], /) -> Any: ...
+
+    async def end(self) -> None:
+        """End what is being asked; no step of the call follows afterwards."""
+
+
 class ToolServers(Protocol):
     """Connections to the configured servers."""
 

@@ -20,12 +20,13 @@ from daemon.settings.limits import CONTINUE
 from daemon.tools.call_doubts import is_in_doubt, record_doubt, settle_doubt
 from daemon.tools.tool_approvals import askers_of
 from daemon.tools.tool_call import (
-    AskNow,
     InputNeeded,
+    OpenQuestions,
     StateExpired,
     ToolCallFailed,
     ToolOutcomeUnknown,
     ToolRequest,
+    ToolResult,
     ToolServers,
 )
 from daemon.tools.tool_catalogue import OfferedTool
@@ -59,8 +60,8 @@ class ObtainApproval(Protocol):
 AnswerInput = Callable[[ActionContext, OfferedTool, InputNeeded, str], Awaitable[Mapping[str, Any] | None]]
 """Function that asks people for the input of a call, in steps of the given name; None if they decline."""
 
-AskDuringCall = Callable[[ActionContext, OfferedTool], AskNow]
-"""Function that returns the one by which a server of the older era asks people during an open call."""
+AskDuringCall = Callable[[ActionContext, OfferedTool], OpenQuestions]
+"""Function that returns the questions of a server of the older era during an open call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,11 +188,8 @@ class ToolCall:
         self.end_count()
         if self.turn.execution.stopping.is_set():
             return self.observer.fail("stopped")
-        ask = self.means.ask_during_call
-        asking = ask(self.run, self.tool) if ask else None
-        call = self.means.servers.call(request, self._show_progress, asking)
         try:
-            result = await wait_unless_stopped(self.turn, call)
+            result = await self._answer_or_stop(request)
         except StateExpired as error:
             return self.observer.expire(str(error))
         except ToolCallFailed as error:
@@ -199,6 +197,17 @@ class ToolCall:
         except ToolOutcomeUnknown as error:
             return self._unknown(str(error))
         return self.observer.see(result) if result else self._unknown(self.run.label("stopped"))
+
+    async def _answer_or_stop(self, request: ToolRequest) -> ToolResult | InputNeeded | None:
+        """Return the server's answer; None if somebody stops the turn first."""
+        ask = self.means.ask_during_call
+        asking = ask(self.run, self.tool) if ask else None
+        try:
+            call = self.means.servers.call(request, self._show_progress, asking)
+            return await wait_unless_stopped(self.turn, call)
+        finally:
+            if asking:
+                await asking.end()
 
     def _unknown(self, why: str) -> ActionObserved:
         """Return the observation of a call that may have been made; one that may be repeated only failed."""

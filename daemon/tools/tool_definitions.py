@@ -82,7 +82,7 @@ class ToolListing:
             self.unnamed[why] += 1
 
 
-class _Unfit(ValueError):
+class _UnfitDefinition(ValueError):
     """A definition that cannot be offered; the text is the reason."""
 
 
@@ -101,10 +101,10 @@ def read_tool_list(settings: ToolServerSettings, raw: Sequence[Any]) -> ToolList
         try:
             size = _size(one)
             if len(tools) >= MOST_TOOLS or size > left:
-                raise _Unfit(TOO_MANY)
+                raise _UnfitDefinition(TOO_MANY)
             tools.append(_read_tool(settings.name, name, one))
             left -= size
-        except _Unfit as reason:
+        except _UnfitDefinition as reason:
             listing.leave_out(safe_tool_name(settings.name, name), str(reason))
     _add_unique(listing, tools)
     for why, count in sorted(listing.unnamed.items()):
@@ -125,9 +125,9 @@ def _size(raw: Mapping[str, Any]) -> int:
     try:
         size = len(canonical_json(raw))
     except (RecursionError, TypeError, ValueError) as error:
-        raise _Unfit(NO_SCHEMA) from error
+        raise _UnfitDefinition(NO_SCHEMA) from error
     if size > MOST_TOOL_BYTES:
-        raise _Unfit(TOO_LARGE)
+        raise _UnfitDefinition(TOO_LARGE)
     return size
 
 
@@ -135,9 +135,9 @@ def _read_tool(server: str, name: str, raw: Mapping[str, Any]) -> RecordedTool:
     description = raw.get("description") or ""
     parts = [raw.get(part) or {} for part in PARTS]
     if not isinstance(description, str) or not all(isinstance(part, Mapping) for part in parts):
-        raise _Unfit(NO_SCHEMA)
+        raise _UnfitDefinition(NO_SCHEMA)
     if any(is_invisible(character) for character in name):
-        raise _Unfit(HIDDEN_NAME)
+        raise _UnfitDefinition(HIDDEN_NAME)
     shown, invisible = without_invisible(description)
     found = Counter(invisible=invisible)
     schema, output, annotations = (_seen(part, found) for part in parts)
@@ -157,22 +157,22 @@ def _read_tool(server: str, name: str, raw: Mapping[str, Any]) -> RecordedTool:
 def _seen(value: Any, found: Counter[str], depth: int = 0, *, about: bool = False) -> Any:
     """Return a part of a definition without invisible characters in texts that only describe.
 
-    Raises _Unfit for such characters elsewhere: without them, a name or value would be another one.
+    Raises _UnfitDefinition for such characters elsewhere: without them, a name or value would be another one.
     """
     if depth > MOST_DEPTH:
-        raise _Unfit(TOO_LARGE)
+        raise _UnfitDefinition(TOO_LARGE)
     match value:
         case str():
             kept, invisible = without_invisible(value)
             if invisible and not about:
-                raise _Unfit(HIDDEN_NAME)
+                raise _UnfitDefinition(HIDDEN_NAME)
             found["invisible"] += invisible
             return kept if about else storable_value(value)
         case Mapping():
             about_it = [(name, one, about or _describes(name, one)) for name, one in _named(value)]
             return {name: _seen(one, found, depth + 1, about=only) for name, one, only in about_it}
         case float() if not isfinite(value):
-            raise _Unfit(NO_SCHEMA)
+            raise _UnfitDefinition(NO_SCHEMA)
         case list() | tuple():
             return [_seen(one, found, depth + 1, about=about) for one in value]
     return value
@@ -181,7 +181,7 @@ def _seen(value: Any, found: Counter[str], depth: int = 0, *, about: bool = Fals
 def _named(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
     for name, one in value.items():
         if not isinstance(name, str) or without_invisible(name)[1]:
-            raise _Unfit(HIDDEN_NAME)
+            raise _UnfitDefinition(HIDDEN_NAME)
         yield name, one
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from daemon.actions.action import ActionContext
 from daemon.engine.event import storable_text
 from daemon.kinds import ActionObserved
+from daemon.tools.requested_forms import is_too_large
 from daemon.tools.tool_call import InputNeeded, ToolResult
 from daemon.turn.kept_results import DOCUMENT, HEAD, LONGEST_RESULT, TAIL, result_document
 from daemon.turn.turn import UNKNOWN_OUTCOME, Turn
@@ -34,6 +35,8 @@ class ToolObserver:
         """Return the observation of a result; a long one is kept as a document."""
         if isinstance(result, InputNeeded):
             asked = {"requests": dict(result.requests), "state": result.state}
+            if is_too_large(asked):
+                return self.fail("failed", self.run.label("too many questions"))
             return self._observed(self.run.label("needs input"), input=asked)
         if len(result.text) > MOST_RESULT:
             return self.fail("failed", self.run.label("result too large"))

@@ -74,7 +74,7 @@ class FormField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class QuestionForm:
     """A form, or, with a `link`, the request to open that address; `host` is shown before it.
 
     `words` are the labels of its buttons and faults, by meaning.
@@ -97,15 +97,15 @@ def form_words(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
-def _adapter() -> TypeAdapter[Form]:
-    return TypeAdapter(Form)
+def _adapter() -> TypeAdapter[QuestionForm]:
+    return TypeAdapter(QuestionForm)
 
 
-def form_as_json(form: Form) -> dict[str, Any]:
+def form_as_json(form: QuestionForm) -> dict[str, Any]:
     return {FORM: asdict(form)}
 
 
-def form_in(about: Mapping[str, Any]) -> Form | None:
+def form_in(about: Mapping[str, Any]) -> QuestionForm | None:
     """Return the form of a question; None if it has none, or if it was forgotten."""
     if not isinstance(about.get(FORM), Mapping):
         return None
@@ -118,8 +118,8 @@ def form_in(about: Mapping[str, Any]) -> Form | None:
 # What was entered
 
 
-class NotFitting(ValueError):
-    """Something entered that its field does not take; `meaning` names the fault, `bound` its limit."""
+class _NotFitting(ValueError):
+    """Value that its field does not take; `meaning` names the fault, `bound` its limit."""
 
     def __init__(self, meaning: str, bound: object = "") -> None:
         super().__init__(meaning)
@@ -127,7 +127,7 @@ class NotFitting(ValueError):
         self.bound = bound
 
 
-def read_entered(form: Form, entered: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, str]]:
+def read_entered(form: QuestionForm, entered: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the values of the fields, and the faults in words, both by the names of fields.
 
     `entered` has texts; for choices, their places as texts; for a moment, Unix seconds. Empty fields that are
@@ -139,17 +139,26 @@ def read_entered(form: Form, entered: Mapping[str, object]) -> tuple[dict[str, A
         try:
             if given is None or given in ("", []):
                 if one.required:
-                    raise NotFitting("needed")
+                    raise _NotFitting("needed")
                 continue
             values[one.name] = READERS[one.kind](one, given)
-        except NotFitting as fault:
+        except _NotFitting as fault:
             faults[one.name] = f"{form.word(fault.meaning)} {fault.bound}".strip()
     return values, faults
 
 
+def fits(one: FormField, entered: object) -> bool:
+    """True if a field takes what was entered."""
+    try:
+        READERS[one.kind](one, entered)
+    except _NotFitting:
+        return False
+    return True
+
+
 def _text(one: FormField, given: object) -> str:
     if not isinstance(given, str):
-        raise NotFitting("needed")
+        raise _NotFitting("needed")
     text = storable_text(given)
     _check_length(one, len(text))
     return text
@@ -158,15 +167,15 @@ def _text(one: FormField, given: object) -> str:
 def _check_length(one: FormField, length: int) -> None:
     most = MOST_CHARACTERS if one.most is None else min(one.most, MOST_CHARACTERS)
     if length > most:
-        raise NotFitting("too long", most)
+        raise _NotFitting("too long", most)
     if one.least is not None and length < one.least:
-        raise NotFitting("too short", one.least)
+        raise _NotFitting("too short", one.least)
 
 
 def _email(one: FormField, given: object) -> str:
     text = _text(one, given).strip()
     if not EMAIL.fullmatch(text):
-        raise NotFitting("no email")
+        raise _NotFitting("no email")
     return text
 
 
@@ -175,9 +184,9 @@ def _address(one: FormField, given: object) -> str:
     try:
         parts = urlsplit(text)
     except ValueError:
-        raise NotFitting("no address") from None
+        raise _NotFitting("no address") from None
     if not parts.scheme or not parts.netloc or re.search(r"\s", text):
-        raise NotFitting("no address")
+        raise _NotFitting("no address")
     return text
 
 
@@ -187,7 +196,7 @@ def _date(_one: FormField, given: object) -> str:
             return date.fromisoformat(given).isoformat()
     except ValueError:
         pass
-    raise NotFitting("no date")
+    raise _NotFitting("no date")
 
 
 def _moment(_one: FormField, given: object) -> str:
@@ -196,33 +205,33 @@ def _moment(_one: FormField, given: object) -> str:
             return datetime.fromtimestamp(given, UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError, OSError):
         pass
-    raise NotFitting("no date")
+    raise _NotFitting("no date")
 
 
 def _number(one: FormField, given: object) -> int | float:
     text = given.strip() if isinstance(given, str) else ""
     if not NUMBER.fullmatch(text):
-        raise NotFitting("no number")
+        raise _NotFitting("no number")
     if WHOLE.fullmatch(text) and abs(int(text)) <= MOST_WHOLE:
         return _within_bounds(one, int(text))
     number = float(text)
     if not math.isfinite(number):
-        raise NotFitting("no number")
+        raise _NotFitting("no number")
     return _within_bounds(one, number)
 
 
 def _whole_number(one: FormField, given: object) -> int | float:
     text = given.strip() if isinstance(given, str) else ""
     if not WHOLE.fullmatch(text) or abs(int(text)) > MOST_WHOLE:
-        raise NotFitting("no whole number")
+        raise _NotFitting("no whole number")
     return _within_bounds(one, int(text))
 
 
 def _within_bounds(one: FormField, number: int | float) -> int | float:
     if one.least is not None and number < one.least:
-        raise NotFitting("too small", one.least)
+        raise _NotFitting("too small", one.least)
     if one.most is not None and number > one.most:
-        raise NotFitting("too large", one.most)
+        raise _NotFitting("too large", one.most)
     return number
 
 
@@ -231,27 +240,27 @@ YES, NO = "yes", "no"
 
 def _yes_or_no(_one: FormField, given: object) -> bool:
     if given not in (YES, NO):
-        raise NotFitting("no choice")
+        raise _NotFitting("no choice")
     return given == YES
 
 
 def _one_of(one: FormField, given: object) -> str:
     if not isinstance(given, str) or not given.isdecimal() or len(given) > 4:
-        raise NotFitting("no choice")
+        raise _NotFitting("no choice")
     place = int(given)
     if place >= len(one.choices):
-        raise NotFitting("no choice")
+        raise _NotFitting("no choice")
     return one.choices[place].value
 
 
 def _several_of(one: FormField, given: object) -> list[str]:
     if not isinstance(given, list):
-        raise NotFitting("no choice")
+        raise _NotFitting("no choice")
     chosen = [_one_of(one, place) for place in given]
     if one.least is not None and len(chosen) < one.least:
-        raise NotFitting("too few", one.least)
+        raise _NotFitting("too few", one.least)
     if one.most is not None and len(chosen) > one.most:
-        raise NotFitting("too many", one.most)
+        raise _NotFitting("too many", one.most)
     return chosen
 
 

@@ -70,7 +70,7 @@ EXPERT_PROCESS = "expert"
 """Playbook with its own model; only Escalate leads to it."""
 
 
-CALLING_PROCESS = "calling"
+TOOL_PROCESS = "using_tool"
 
 
 ERRANDS_PROCESS = "errands"
@@ -216,7 +216,7 @@ def _select_messages(
 
 def _select_unprompted(message: Entry[UnpromptedMessage]) -> SoulInputSelection:
     if isinstance(message.event, ToolErrand):
-        return SoulInputSelection(inputs=[message], process=CALLING_PROCESS)
+        return SoulInputSelection(inputs=[message], process=TOOL_PROCESS)
     if message.event.leave:
         return SoulInputSelection(inputs=[message], process="asking_leave")
     return SoulInputSelection(inputs=[message], process="saying")

@@ -65,6 +65,7 @@ ANSWER_LIMITS: Mapping[str, int] = {
     "decision": 400,
     "mental_query": 400,
     "choose": 800,
+    "choose_tool": 4_000,
     "brainstorm": 800,
     "learn": 400,
     "sum-up": 1_600,

@@ -7,7 +7,8 @@ meanwhile, the step is over; its questions are withdrawn when the execution goes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -35,35 +36,60 @@ WITHIN = f"{PART}in/"
 
 
 class StepQuestions:
-    """Questions of one step of a turn. The step begins before the first question."""
+    """Questions of one step of a turn, which begins before the first question and ends after `end`."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self._ctx: Context | None = None
+        self._over = asyncio.Event()
+        self._open = set[asyncio.Event]()
+        """Questions being asked; each is set when its asking has ended."""
 
     async def ask(self, name: str, question: Question, seconds: float) -> Answer:
-        """Put a question to people; return NO_ANSWER after `seconds`, or if the execution is stopped.
+        """Put a question to people; return NO_ANSWER after `seconds`, or if the step or the turn ends.
 
         `name` differs for each question of the step.
         """
-        turn = self._within_step()
-        check_question(turn, question)
-        asked = await _put(turn, name, question)
-        answer = turn.ctx.read_back(part_key(asked.key, "answer"))
-        if answer is None:
-            answer = await _await_answer(turn, asked, question, seconds)
-        if answer is None:
-            if turn.journal.is_pending(asked.seq):
-                await _withdraw(turn, [asked])
-            return NO_ANSWER
-        await remove_buttons(turn, asked, answer.event.text)
-        return answer_with_memories(turn, asked, answer)
+        async with self._while_open() as turn:
+            if turn is None:
+                return NO_ANSWER
+            check_question(turn, question)
+            asked = await _put(turn, name, question)
+            answer = turn.ctx.read_back(part_key(asked.key, "answer"))
+            if answer is None:
+                answer = await _await_answer(turn, asked, question, seconds, self._over)
+            if answer is None:
+                if turn.journal.is_pending(asked.seq):
+                    await _withdraw(turn, [asked])
+                return NO_ANSWER
+            await remove_buttons(turn, asked, answer.event.text)
+            return answer_with_memories(turn, asked, answer)
 
     async def tell(self, name: str, text: str) -> None:
         """Say something in the conversation, if there is one; `name` is as in `ask`."""
-        turn = self._within_step()
-        if turn.addressed:
-            await say(turn, text, name, answers=False)
+        async with self._while_open() as turn:
+            if turn and turn.addressed:
+                await say(turn, text, name, answers=False)
+
+    async def end(self) -> None:
+        """End what is being asked: nobody needs the answers any more. No step follows afterwards."""
+        self._over.set()
+        for one in [*self._open]:
+            await one.wait()
+
+    @asynccontextmanager
+    async def _while_open(self) -> AsyncIterator[Turn | None]:
+        """Yield the turn for steps within the step; None if that has ended."""
+        if self._over.is_set():
+            yield None
+            return
+        ended = asyncio.Event()
+        self._open.add(ended)
+        try:
+            yield self._within_step()
+        finally:
+            self._open.discard(ended)
+            ended.set()
 
     def _within_step(self) -> Turn:
         if self._ctx is None:
@@ -85,29 +111,32 @@ async def _put(turn: Turn, name: str, question: Question) -> Entry[QuestionAsked
 
 
 async def _await_answer(
-    turn: Turn, asked: Entry[QuestionAsked], question: Question, seconds: float
+    turn: Turn, asked: Entry[QuestionAsked], question: Question, seconds: float, ended: asyncio.Event
 ) -> Entry[QuestionAnswered] | None:
-    given = await _first_answer(turn, asked, seconds)
+    given = await _first_answer(turn, asked, seconds, ended)
     if given is None:
         return None
     turn.accept_inputs([given])
+    turn.execution.answer_to(asked)  # it is used: nobody is told that it came in vain
     event = replace(await answer_event(turn, asked, given, question), fingerprint=asked.event.fingerprint)
     closes = turn.journal.still_pending([asked.seq])
     return await turn.execution.append(event, part_key(asked.key, "answer"), cause=given.seq, closes=closes)
 
 
-async def _first_answer(turn: Turn, asked: Entry[QuestionAsked], seconds: float) -> Entry[Input] | None:
+async def _first_answer(
+    turn: Turn, asked: Entry[QuestionAsked], seconds: float, ended: asyncio.Event
+) -> Entry[Input] | None:
     """Return the first answer by somebody who may give it; None if none comes in time, or may any more."""
     over = [
         asyncio.create_task(turn.deps.clock.sleep(seconds)),
         asyncio.create_task(turn.execution.stopping.wait()),
+        asyncio.create_task(ended.wait()),
     ]
     try:
         while True:
             changed = turn.journal.next_change
             given = _answer_among(turn, asked, turn.execution.untaken_inputs())
-            is_over = any(task.done() for task in over) or not turn.journal.is_pending(asked.seq)
-            if given or is_over:
+            if given or any(task.done() for task in over):
                 return given
             change = asyncio.create_task(changed.wait())
             try:

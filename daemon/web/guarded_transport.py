@@ -59,7 +59,6 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         """Connect to the first public address that answers. Raises AddressRefused, ConnectError."""
         name = canonical_host(host)
-        self._policy.check_host(name)
         try:
             async with asyncio.timeout(timeout):
                 ips = self._policy.public_ips(name, await self._resolve(name, port))

@@ -17,6 +17,7 @@ from daemon.memory import WorkingMemory
 from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER
 from daemon.settings.home import project_root
+from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from tests.actions.test_registry import action
 from tests.app.test_commands import run
 from tests.texts import copied
@@ -65,7 +66,7 @@ def test_all_is_well(told: Told) -> None:
         ),
         (["actions: [Respond, Xyz]"], "there is no action Xyz; there are AskPerson, Escalate, "),
         (["actions: [Respond]", "transitions: {clsing: done}"], "there is no process clsing; is it closing?"),
-        (["actions: [Respond]", "then: nowhere"], "there is no process nowhere; there are asking_leave, cl"),
+        (["actions: [Respond]", "then: nowhere"], "there is no process nowhere; there are allowing, ask"),
         (["actions: [Respond]", "limits: {loops: 0}"], "`limits.loops` cannot be used: it should be greater"),
         (["actions: [Respond, Respond]"], "the action Respond stands there twice: take one away"),
         (["actions: [Respond]", "transitions: {mending: broken}"], "it has a transition to itself"),
@@ -157,6 +158,21 @@ def test_when_one_goes_to_a_process_is_the_owners_to_say(words: Path, told: Told
     assert (status, {*wrong}) == (1, {"prompts/when/closing", "prompts/when/clsing"})
     assert "it uses $nmae; it may use: $name" in wrong["prompts/when/closing"]
     assert wrong["prompts/when/clsing"].endswith("nobody reads it: is it prompts/when/closing?")
+
+
+def test_a_tool_server_that_a_playbook_names_in_vain_is_said_and_no_fault(
+    words: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(words, "mending", "actions: [gitub.*, github.get_issue, '*.*', Respond]")
+    code = OwnerCode(registry=REGISTRY, processes=PROCESSES)
+    github = ToolServersFile(servers={"github": ToolServerSettings(name="github", url="https://x.example")})
+    for servers, hints in ((github, ["is it github?"]), (ToolServersFile(), ["name it in mcp.json"] * 2)):
+        assert check_texts(words, dataclasses.replace(code, servers=servers)) == 0
+        said = [
+            line for line in capsys.readouterr().out.splitlines() if line.startswith("! playbooks/mending")
+        ]
+        assert [line.partition("; ")[2] for line in said] == hints
+        assert "no tool server that can be started is called gitub" in said[0]
 
 
 async def _nothing(turn: Turn) -> WorkingMemory:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from config import Settings
 from daemon.app.connect_command import connect_server
 from daemon.engine.clock import SystemClock
 from daemon.kinds import TOOLS, ToolsListed
+from daemon.settings.home import project_root
 from daemon.settings.parse import ConfigError
 from tests.attention import until
 from tests.stories.stage import Stage, staged
@@ -80,11 +83,15 @@ async def test_beside_a_running_daemon_its_port_takes_the_answer_and_it_uses_the
         servers = write_servers(stage.words, shop={"url": place.url})
         await stage.wake()
         await until(lambda: "/mcp" in place.loopback.requests)
+        began = stage.clock.now()
+        await stage.passing(30.0, lambda: stage.clock.now() > began + 600)
         status, said = await connect(of_stage(stage, servers), capsys)
         assert (status, "shop is connected." in said) == (0, True)
         [asked] = place.authorized
         assert asked["redirect_uri"] == f"{stage.soul.url}/oauth/callback"
+        consented = stage.clock.now()
         await stage.passing(1.0, lambda: stage.soul.journal.thread_entries(TOOLS, ToolsListed))
+        assert stage.clock.now() < consented + 30, "the next try was minutes away"
         [listed] = stage.soul.journal.thread_entries(TOOLS, ToolsListed)
         assert [tool.name for tool in listed.event.tools] == ["shop.stock"]
 
@@ -137,3 +144,32 @@ async def test_a_server_with_a_token_of_the_owner_needs_no_consent(
     status, said = await connect(settings(tmp_path / "home", servers), capsys)
     assert (status, "has a header Authorization" in said) == (1, True)
     assert not place.loopback.requests
+
+
+async def test_the_address_at_which_the_browser_ends_can_be_pasted_into_the_terminal(
+    place: OAuthPlace, tmp_path: Path
+) -> None:
+    servers = write_servers(tmp_path, shop={"url": place.url})
+    environment = {"MCP_CONFIG": str(servers), "SOUL_HOME": str(tmp_path / "home"), "PORT": "0"}
+    keyboard, terminal = os.openpty()
+    running = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "daemon", "connect", "shop"),
+        stdin=terminal,
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, **environment},
+        cwd=project_root(),
+    )
+    assert running.stdout is not None
+    said = b""
+    while not (found := re.search(rb"(http://\S+/authorize\S+)\n[^:]+:\n", said)):
+        said += await running.stdout.read(4_096)
+    login = found[1].decode()
+    async with aiohttp.ClientSession() as browser, browser.get(login, allow_redirects=False) as page:
+        ends_at = page.headers["Location"]
+    os.write(keyboard, f"https://example.com/\n{ends_at}\n".encode())
+    said += await running.stdout.read()
+    assert await running.wait() == 0
+    assert b"This is not the address" in said
+    assert b"shop is connected." in said
+    os.close(keyboard)
+    os.close(terminal)

@@ -13,7 +13,7 @@ import pytest
 from config import Settings
 from daemon.app.check import OwnerCode, check_texts
 from daemon.app.discovery import PROCESSES, all_actions
-from daemon.app.doctor import examine_tool_servers
+from daemon.app.doctor import examine_mcp_mode, examine_tool_servers
 from daemon.app.tool_configuration import read_tool_servers
 from daemon.app.tools_command import list_tools
 from daemon.engine.clock import SystemClock
@@ -146,6 +146,20 @@ async def test_the_doctor_has_a_line_for_each_server(tmp_path: Path, home: Path)
     assert raw.said.endswith(", 1 tool")
     assert not dead.ok
     assert dead.said.startswith("dead: away: It ended with exit status 1")
+
+
+def test_the_doctor_names_a_file_in_which_others_may_read_a_key(tmp_path: Path) -> None:
+    far = {"url": "https://x.example", "headers": {"Authorization": "Bearer ${TOKEN}"}}
+    near = {**PYTHON, "env": {"KEY": "hush-hush", "DEBUG": "1"}}
+    path = write(tmp_path / "mcp.json", far=far, near=near)
+    file = read_mcp_file(path, {"TOKEN": "hush-token"})
+    assert [*examine_mcp_mode(path, file)] == []
+    path.chmod(0o644)
+    [found] = examine_mcp_mode(path, file)
+    assert found.said == f"others may read {path}, and keys may stand in it (near): chmod go= {path}"
+    path = write(tmp_path / "mcp.json", far=far)
+    path.chmod(0o644)
+    assert [*examine_mcp_mode(path, read_mcp_file(path, {"TOKEN": "hush-token"}))] == []
 
 
 def test_check_names_each_fault_and_each_ignored_key(

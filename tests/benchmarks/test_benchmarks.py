@@ -28,6 +28,7 @@ from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
+from benchmarks.tools import tools
 from benchmarks.turns import turns
 from benchmarks.verifying import verifying
 from benchmarks.waits import waits
@@ -36,6 +37,7 @@ from tests.soak import but
 
 TINY = {
     "calls": partial(calls, rounds=1, conversations=2),
+    "tools": partial(tools, rounds=2),
     "rounds": partial(rounds, rounds=1, each=2),
     "ism": partial(ism, rounds=3, long=2),
     "thoughts": partial(thoughts, rounds=1, chain=3, branches=2),
@@ -62,7 +64,7 @@ TINY = {
 }
 SLOW = (
     *("pages", "start", "idle", "speech", "growth", "crowd", "roots", "reading", "ism", "ticks"),
-    *("thoughts", "recall", "rounds", "waits", "calls", "verifying"),
+    *("thoughts", "recall", "rounds", "waits", "calls", "verifying", "tools"),
 )
 """Benchmarks that start programs repeatedly, run a daemon, or wait."""
 

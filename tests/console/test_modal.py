@@ -12,7 +12,15 @@ from daemon.memory import WorkingMemory
 from daemon.ports import Button
 from daemon.prompts.elements import parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
-from daemon.turn.forms import NOT_GIVEN, OPEN_FORM, Form, FormChoice, FormField, form_as_json, form_words
+from daemon.turn.forms import (
+    NOT_GIVEN,
+    OPEN_FORM,
+    FormChoice,
+    FormField,
+    QuestionForm,
+    form_as_json,
+    form_words,
+)
 from daemon.turn.questions import Question, ask
 from daemon.turn.speech import say
 from daemon.turn.turn import Turn
@@ -41,7 +49,9 @@ FIELDS = (
 async def ordering(turn: Turn) -> WorkingMemory:
     """Ask for an order by a form, and repeat it."""
     words = form_words(parse_labels(turn.text(LABELS_TEXT)))
-    form = Form(title="Order a cake", text="Tell me what the café needs to know.", fields=FIELDS, words=words)
+    form = QuestionForm(
+        title="Order a cake", text="Tell me what the café needs to know.", fields=FIELDS, words=words
+    )
     choices = (
         Button(label="Fill in", value=OPEN_FORM, style="primary"),
         Button(label="Decline", value=NOT_GIVEN, style="danger"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from daemon.answers.plain_answer import _parts
 from daemon.answers.speech_gate import SpeechGate
-from daemon.app.daemon import create_home
 from daemon.inner_life.contexts import TickContexts
 from daemon.knowledge.person_notes import PersonModels
 from daemon.knowledge.search import MessageSearch
 from daemon.knowledge.visibility import KnownChannel, KnownChannels, may_know
 from daemon.mind.pipeline import _DialogueReader
 from daemon.open_thought.executor import PayloadExecutor
-from daemon.settings.home import restrict_permissions
+from daemon.settings.home import create_home, restrict_permissions
 from daemon.slack.directory import PeopleDirectory
 from daemon.slack.earlier_messages import EarlierMessageReader
 from daemon.turn.branches import Branches

@@ -13,6 +13,7 @@ from tests.mutants.one_worker import ONE_WORKER
 from tests.mutants.page_access import PAGE_ACCESS
 from tests.mutants.privacy import PRIVACY
 from tests.mutants.tool_calls import TOOL_CALLS
+from tests.mutants.tool_consent import TOOL_CONSENT
 
 ALL: tuple[Mutant, ...] = (
     *JOURNAL_ENTRIES,
@@ -25,4 +26,5 @@ ALL: tuple[Mutant, ...] = (
     *PAGE_ACCESS,
     *INNER_LIFE_BOUNDS,
     *TOOL_CALLS,
+    *TOOL_CONSENT,
 )

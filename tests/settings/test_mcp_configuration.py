@@ -108,6 +108,20 @@ def test_a_file_that_becomes_open_to_others_stays_as_it_was(
     assert configuration.faults == []
 
 
+def test_a_key_of_other_clients_is_logged_once(
+    path: Path, save: Save, values: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        for servers in ({"near": {**SH, "icon": ""}}, {"near": {**SH, "icon": ""}, "other": SH}):
+            save(servers)
+            if not caplog.records:
+                configuration = ToolServersConfiguration(path, lambda: read_mcp_file(path, values))
+            configuration.look()
+    said = "mcp.json: near: `icon` is no key of the daemon, and is ignored."
+    assert caplog.messages.count(said) == 1
+    assert names(configuration) == ["near", "other"]
+
+
 def test_at_the_start_the_servers_without_fault_are_in_force(
     path: Path, save: Save, values: dict[str, str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
         ({"type": "http", "command": "sh"}, "`type` asks for a `url`, and it has a `command`"),
         ({"url": "x.example/mcp"}, "`url` is not an http:// or https:// URL (it has 13 characters)"),
         ({"url": "https://me:pw@x"}, "`url` holds a user or a password, which nothing sends"),
+        ({"url": "https://x/a b"}, "`url` holds a blank or a line break: leave it out"),
         ({"url": 7}, "`url` is a number, and a text belongs there: put it into quotes"),
         (
             {"url": "https://x/${NOT_SET}"},
@@ -182,6 +184,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
         ),
         ({"command": "sh\0"}, "`command` holds a NUL"),
         ({"command": "${EMPTY}"}, "`command` uses the variable `EMPTY`, which is not set"),
+        ({"command": "${A:-${B}}"}, "`command` holds a ${ that begins no variable"),
         ({"command": "${HOME"}, "`command` holds a ${ that begins no variable: write ${NAME}"),
         (
             {"command": "sh", "args": "x"},
@@ -202,6 +205,9 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
         ),
         ({"command": "sh", "env": {"A=B": "x"}}, "`env`, entry 1, is no name of a variable"),
         ({"command": "sh", "cwd": "nowhere"}, "`cwd` names a folder that does not exist"),
+        ({"command": "sh", "cwd": "x" * 9_000}, "`cwd` names a folder that does not exist"),
+        ({"command": "x" * 9_000}, "`command` names a program that is not on PATH"),
+        ({"command": "./" + "x" * 9_000}, "`command` names a program that is not there, or may not be run"),
         ({"command": "sh", "cwd": "~nobody-here/x"}, "`cwd` begins with ~, and there is no such user"),
         ({"command": "sh", "trusted": True}, "`trusted` has no effect there: write it into `soul`"),
         ({"command": "sh", "soul": []}, "`soul` is a list, and an object {…} belongs there"),
@@ -283,6 +289,27 @@ def test_a_server_with_a_fault_is_left_out_and_the_others_work(
         assert [*found.servers] == ["well"]
 
 
+def test_a_megabyte_of_anything_is_read_quickly(tmp_path: Path) -> None:
+    keys = ", ".join(f'"a{number}": 1' for number in range(60_000))
+    texts = json.dumps(["${A:-" * 1_900] * 95)
+    for value in (f'{{"a1": 1, {keys}}}', texts, f'["{"${A:-" * 190_000}"]', '"' + "." * 990_000 + '"'):
+        for key in ("args", "command", "soul", "env"):
+            content = f'{{"mcpServers": {{"it": {{"command": "sh", "{key}": {value}}}}}}}'
+            began = time.process_time()
+            assert read(tmp_path, content).faults
+            assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("key", ["args", "env", "headers", "soul", "x"])
+@pytest.mark.parametrize("depth", [100, 600, 900])
+def test_deep_nesting_is_a_fault_and_no_crash(tmp_path: Path, key: str, depth: int) -> None:
+    nested = "[" * depth + "]" * depth
+    for server in ('"command": "sh"', '"url": "https://x"'):
+        for value in (nested, f'{{"A": {nested}}}', nested.replace("[", '{"a":').replace(":}", ":1}")):
+            found = read(tmp_path, f'{{"mcpServers": {{"it": {{{server}, "{key}": {value}}}}}}}')
+            assert found.faults or found.remarks
+
+
 def test_every_fault_of_a_server_is_named(tmp_path: Path) -> None:
     server = {"url": "x", "headers": {"A": "${NO}", "B": 1}, "soul": {"timeout": 0, "trusted": 0}}
     said = [fault.split()[1] for fault in read_one(tmp_path, server).faults]
@@ -354,6 +381,23 @@ def test_no_server_gets_a_key_of_the_daemon(tmp_path: Path, where: str, text: st
     [fault] = found.faults
     assert "holds SLACK_BOT_TOKEN, a key of the daemon itself, which no server gets: give the server" in fault
     assert "own-key" not in fault
+
+
+def test_a_key_of_the_daemon_that_is_not_set_is_refused_too(tmp_path: Path) -> None:
+    [fault] = read_one(tmp_path, {"command": "sh", "args": ["${ANTHROPIC_API_KEY}"]}).faults
+    assert "ANTHROPIC_API_KEY, a key of the daemon itself" in fault
+
+
+def test_a_program_is_looked_for_on_the_path_that_it_gets(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "own-tool"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    assert read_one(tmp_path, {"command": "own-tool"}).faults
+    found = read_one(tmp_path, {"command": "own-tool", "env": {"PATH": str(program.parent)}})
+    assert (found.faults, found.servers["it"].command) == ([], "own-tool")
+    assert read_one(tmp_path, {"command": "./bin/own-tool"}).servers["it"].command == str(program)
+    assert read_one(tmp_path, {"command": "./own-tool", "cwd": "bin"}).servers["it"].command == str(program)
 
 
 def test_secrets_of_all_servers_can_be_masked_and_are_in_no_representation(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import config
 from config import Settings
-from daemon.app.daemon import create_home
 from daemon.console.server import bind
+from daemon.settings.home import create_home
 from daemon.settings.parse import ConfigError
 from tests.source import ROOT
 

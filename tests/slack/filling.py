@@ -8,14 +8,14 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.kinds import QuestionAsked
 from daemon.ports import Button, ButtonRow
-from daemon.turn.forms import NOT_GIVEN, OPEN_FORM, Form, FormChoice, FormField, form_as_json
+from daemon.turn.forms import NOT_GIVEN, OPEN_FORM, FormChoice, FormField, QuestionForm, form_as_json
 from rehearsal.people import ALICE
 from tests.slack.office import GENERAL, Office, until
 from tests.slack.voice import KEY, called, ours
 
 WORDS = {"needed": "This is needed.", "too large": "At most:", "form not opened": "Press it again."}
 SIZES = (FormChoice(value="s", label="Small"), FormChoice(value="l", label="Large"))
-FORM = Form(
+FORM = QuestionForm(
     title="Order",
     text="Which cake?",
     fields=(
@@ -31,7 +31,7 @@ LEAVE = Button(label="Decline", value=NOT_GIVEN, style="danger")
 
 
 async def asked_by_form(
-    here: Office, form: Form = FORM, to: tuple[str, ...] = (ALICE.id,)
+    here: Office, form: QuestionForm = FORM, to: tuple[str, ...] = (ALICE.id,)
 ) -> tuple[Entry[QuestionAsked], str]:
     """Ask by a form; return the recorded question, and the ts of its message."""
     thread, _ = await called(here)

@@ -12,7 +12,7 @@ import pytest
 from daemon.engine.kinds import QuestionWithdrawn
 from daemon.kinds import ButtonPress
 from daemon.slack.modals import CALLBACK
-from daemon.turn.forms import OPEN_FORM, SUBMITTED, Form, FormChoice, FormField
+from daemon.turn.forms import OPEN_FORM, SUBMITTED, FormChoice, FormField, QuestionForm
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.asking import presses
 from tests.slack.filling import FORM, asked_by_form, opened, press_fill, send, view_of
@@ -140,7 +140,7 @@ async def test_odd_values_of_a_form_are_faults(here: Office) -> None:
 
 
 CHOICES = tuple(FormChoice(value=f"{n}", label="é" * 80) for n in range(100))
-LARGE = Form(
+LARGE = QuestionForm(
     title="A title that is longer than Slack allows",
     text="x" * 5_000,
     fields=(
@@ -150,9 +150,10 @@ LARGE = Form(
         FormField(name="menu", label="Menu", kind="several", choices=CHOICES),
         FormField(name="day", label="Day", kind="date", default="2026-11-29"),
         FormField(name="at", label="At", kind="moment", default=1_790_000_000),
-        FormField(name="mail", label="Mail", kind="email"),
-        FormField(name="page", label="Page", kind="address"),
-        FormField(name="number", label="Number", kind="number", least=-1.5, most=1e9, default=0),
+        FormField(name="mail", label="Mail", kind="email", default="nobody"),
+        FormField(name="page", label="Page", kind="address", default="nowhere"),
+        FormField(name="number", label="Number", kind="number", least=-1.5, most=1e9, default=1e-7),
+        FormField(name="whole", label="Whole", kind="whole number", least=0.5, most=1e6, default=2e7),
         FormField(name="gift", label="Gift", kind="yes or no", default=False),
     ),
 )
@@ -171,12 +172,13 @@ async def test_slack_takes_every_kind_of_field_at_its_largest(here: Office) -> N
         "a@b.example",
         "https://a.b",
         "2.5",
+        "7",
     )
     assert await send(here, view, *entered, "no") == {"ok": True, "closed": True}
     assert presses(here)[0].fields == {
         **{"": "x", "many": "99", "few": ["1"], "menu": ["98", "99"], "day": "2026-12-01"},
         **{"at": "2026-09-21T14:14:20Z", "mail": "a@b.example", "page": "https://a.b", "number": 2.5},
-        "gift": False,
+        **{"whole": 7, "gift": False},
     }
 
 

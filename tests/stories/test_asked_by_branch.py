@@ -14,6 +14,7 @@ from daemon.kinds import IncomingMessage
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Button
 from daemon.process import Question, Transition
+from daemon.turn.forms import OPEN_FORM, FormField, QuestionForm, form_as_json
 from daemon.turn.model_calls import call_interruptibly
 from daemon.turn.questions import ask
 from daemon.turn.speech import say
@@ -303,3 +304,37 @@ async def test_what_the_branch_was_told_stands_when_the_root_fails_after_that(tr
     assert [entry.event.value for entry in trying.entries("relayed")] == ["yes"]
     assert deleted == [DEED]
     assert f"The branch heard yes, said {IDS['alice']}." in await trying.answers(ALICE, ts)
+
+
+def filling_in(turn: Turn) -> Question:
+    form = QuestionForm(title="Order", fields=(FormField(name="pieces", label="Pieces", kind="number"),))
+    fill = Button(label="Fill in", value=OPEN_FORM)
+    return Question(text=MAY_I, to=turn.deciders, choices=(fill, NO), about=form_as_json(form))
+
+
+async def test_a_form_of_a_branch_is_filled_in_where_its_root_asks(stage: Stage) -> None:
+    async def process(turn: Turn) -> WorkingMemory:
+        if not turn.addressed:
+            answer = await ask(turn, "order", filling_in(turn))
+            await turn.ctx.end_thread(f"{dict(answer.fields)}")
+            return turn.memory
+        errand = IncomingMessage(user="", name="itself", text="order it", ts="1.0", address="", bot=True)
+        [came] = await turn.ctx.join([await turn.ctx.spawn("errand", errand)])
+        await say(turn, str(came.result))
+        return turn.memory
+
+    await living(stage, process, "alice")
+    ts = await stage.say("alice", ALICE, "Order them")
+    [asked] = [question for question in questions(stage) if question.event.said]
+    *_, spoken = stage.soul.journal.entries_at(asked.event.said)
+    await press(stage, "alice", ALICE, spoken.event.ts, "Fill in")
+    await stage.until(lambda: stage.world.workspace.views.shown)
+    sent = {
+        "user": IDS["alice"],
+        "view": stage.world.workspace.views.shown[-1].id,
+        "values": {"field-0": "2.5"},
+    }
+    async with stage.session.post(f"{stage.url}/rehearsal/submit", json=sent) as response:
+        assert await response.json() == {"ok": True, "closed": True}
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[-1] == "{'pieces': 2.5}"

@@ -9,12 +9,11 @@ import pytest
 
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB, CAROL
-from tests.stories.asking_tools import CALL, cafe
-from tests.stories.choosing import outcomes, press, pressed, questions, shown, whispers
-from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
+from tests.stories.asking_tools import DONE, cafe
+from tests.stories.choosing import outcomes, press, pressed, questions, shown, told, whispers
+from tests.stories.stage import ALICE, GENERAL, Stage, staged
 from tests.texts import ours
 
-DONE = "Here you are."
 STALE = (
     "That question is closed by now: somebody answered it, or I have let it go."
     " Ask me again if it still matters."
@@ -28,10 +27,9 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         yield stage
 
 
-async def test_a_form_is_filled_in_later_after_a_restart(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("order")
-        ts = await stage.say("alice", ALICE, CALL)
+async def test_a_form_is_filled_in_later_after_a_restart(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("order", ALICE)
         asked, buttons = (await shown(stage, ALICE, ts))[-1]
         assert asked.startswith("Alice, *cafe.order* of the server *cafe* needs something from you")
         assert "asks: Which cake, and for when?" in asked
@@ -54,20 +52,13 @@ async def test_a_form_is_filled_in_later_after_a_restart(stage: Stage, tmp_path:
         assert not stage.pending("asked", "input", "turn-began")
 
 
-async def test_a_choice_of_few_is_a_row_of_buttons(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("choose")
-        here.chooses("sure")
-        here.chooses("confirm")
-        ts = await stage.say("alice", ALICE, CALL)
-        assert (await shown(stage, ALICE, ts))[-1][1] == ["Small", "Large", "Decline"]
-        await pressed(stage, "alice", "Large")
-        await stage.say("alice", ALICE, "and then", ts)
-        assert (await shown(stage, ALICE, ts))[-1][1] == ["Yes", "No", "Decline"]
-        await pressed(stage, "alice", "No")
-        await stage.say("alice", ALICE, "and then", ts)
-        assert (await shown(stage, ALICE, ts))[-1][1] == ["Confirm", "Decline"]
-        await pressed(stage, "alice", "Decline")
+async def test_a_choice_of_few_is_a_row_of_buttons(stage: Stage) -> None:
+    rows = {"choose": ["Small", "Large"], "sure": ["Yes", "No"], "confirm": ["Confirm"]}
+    async with cafe(stage, "modern") as here:
+        for (tool, row), label in zip(rows.items(), ("Large", "No", "Decline"), strict=True):
+            ts = await here.called(tool, ALICE)
+            assert (await shown(stage, ALICE, ts))[-1][1] == [*row, "Decline"]
+            await pressed(stage, "alice", label)
         assert [one["q0"] for one in here.answers()] == [
             {"action": "accept", "content": {"size": "l"}},
             {"action": "accept", "content": {"wrapped": False}},
@@ -75,13 +66,12 @@ async def test_a_choice_of_few_is_a_row_of_buttons(stage: Stage, tmp_path: Path)
         ]
 
 
-async def test_only_the_asker_or_an_approver_answers(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("order")
-        await stage.say("alice", GENERAL, f"{ME} {CALL}")
+async def test_only_the_asker_or_an_approver_answers(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        await here.called("order", GENERAL)
         [question] = questions(stage)
         assert question.event.to == (ALICE_HERSELF.id, CAROL.id)
-        channel, ts = await here.question()
+        channel, ts = here.question()
         await press(stage, "bob", channel, ts, "Fill in")
         await stage.settled()
         assert whispers(stage)[-1] == (BOB.id, NOT_YOURS)
@@ -91,10 +81,9 @@ async def test_only_the_asker_or_an_approver_answers(stage: Stage, tmp_path: Pat
         assert here.answers()[0]["q0"]["action"] == "accept"
 
 
-async def test_a_second_form_finds_the_question_closed(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("order")
-        await stage.say("alice", GENERAL, f"{ME} {CALL}")
+async def test_a_second_form_finds_the_question_closed(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        await here.called("order", GENERAL)
         first, second = await here.opened("alice"), await here.opened("carol")
         await here.sent("alice", first, "Lemon", "2", None, "1")
         await stage.settled()
@@ -104,10 +93,9 @@ async def test_a_second_form_finds_the_question_closed(stage: Stage, tmp_path: P
         assert len(here.answers()) == 1
 
 
-async def test_a_form_that_is_sent_after_a_stop_is_told_so(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("order")
-        ts = await stage.say("alice", GENERAL, f"{ME} {CALL}")
+async def test_a_form_that_is_sent_after_a_stop_is_told_so(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("order", GENERAL)
         view = await here.opened("alice")
         await stage.say("alice", GENERAL, "stop", ts)
         assert (await shown(stage, GENERAL, ts))[-2][1] == []
@@ -118,10 +106,9 @@ async def test_a_form_that_is_sent_after_a_stop_is_told_so(stage: Stage, tmp_pat
         assert here.answers() == []
 
 
-async def test_several_rounds_go_on_after_a_restart_between_them(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("rounds")
-        ts = await stage.say("alice", ALICE, CALL)
+async def test_several_rounds_go_on_after_a_restart_between_them(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("rounds", ALICE)
         await pressed(stage, "alice", "Small")
         await here.restart()
         await pressed(stage, "alice", "Yes")
@@ -129,13 +116,9 @@ async def test_several_rounds_go_on_after_a_restart_between_them(stage: Stage, t
         assert (await stage.answers(ALICE, ts))[-1] == DONE
 
 
-async def test_a_call_whose_state_was_forgotten_begins_anew_with_a_fresh_approval(
-    stage: Stage, tmp_path: Path
-) -> None:
-    rules = {"approval": (("*", "writes"),), "approvers": ("asker",)}
-    async with cafe(stage, tmp_path / "cafe", "modern", "forgets", **rules) as here:
-        here.chooses("choose")
-        ts = await stage.say("alice", ALICE, CALL)
+async def test_a_call_whose_state_was_forgotten_begins_anew_with_a_fresh_approval(stage: Stage) -> None:
+    async with cafe(stage, "modern", "forgets", approval="writes", approvers=["asker"]) as here:
+        ts = await here.called("choose", ALICE)
         await pressed(stage, "alice", "Approve")
         assert (await shown(stage, ALICE, ts))[-1][1] == ["Small", "Large", "Decline"]
         await here.restart()
@@ -147,25 +130,23 @@ async def test_a_call_whose_state_was_forgotten_begins_anew_with_a_fresh_approva
         assert (await stage.answers(ALICE, ts))[-1] == DONE
 
 
-async def test_a_field_like_a_password_is_declined_and_people_are_told(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("login")
-        ts = await stage.say("alice", ALICE, CALL)
+async def test_a_field_like_a_password_is_declined_and_people_are_told(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("login", ALICE)
         said = await stage.answers(ALICE, ts)
-        assert said[0].startswith("*cafe.login* asked here for `Your Pass-Word`, which looks like a password")
+        assert said[1].startswith("*cafe.login* asked here for `Your Pass-Word`, which looks like a password")
         assert said[-1] == DONE
         assert here.answers() == [{"q0": {"action": "decline"}}]
         assert not stage.entries("asked")
 
 
-async def test_a_page_is_shown_to_the_person_who_asked_alone(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("pay")
-        ts = await stage.say("alice", GENERAL, f"{ME} {CALL}")
+async def test_a_page_is_shown_to_the_person_who_asked_alone(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("pay", GENERAL)
         asked, buttons = (await shown(stage, GENERAL, ts))[-1]
         assert "page: pay.example.com" in asked
         assert buttons == ["Open", "Decline"]
-        channel, question_ts = await here.question()
+        channel, question_ts = here.question()
         await press(stage, "carol", channel, question_ts, "Open")
         await stage.settled()
         assert whispers(stage)[-1] == (CAROL.id, NOT_YOURS)
@@ -181,27 +162,40 @@ async def test_a_page_is_shown_to_the_person_who_asked_alone(stage: Stage, tmp_p
         assert "bill?id=7" not in said
 
 
-async def test_a_page_of_a_private_network_is_declined(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("inside")
-        ts = await stage.say("alice", ALICE, CALL)
-        assert "to a page that it may not name" in (await stage.answers(ALICE, ts))[0]
+async def test_a_page_of_a_private_network_is_declined(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("inside", ALICE)
+        assert "to a page that it may not name" in (await stage.answers(ALICE, ts))[1]
         assert here.answers() == [{"q0": {"action": "decline"}}]
 
 
-async def test_endless_questions_end(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("endless")
-        ts = await stage.say("alice", ALICE, CALL)
+async def test_endless_questions_end(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("endless", ALICE)
         for _ in range(10):
             await pressed(stage, "alice", "Confirm")
         assert (await stage.answers(ALICE, ts))[-1] == DONE
         assert not stage.pending("asked")
 
 
-async def test_a_form_that_nobody_can_fill_in_is_declined(stage: Stage, tmp_path: Path) -> None:
-    async with cafe(stage, tmp_path / "cafe", "modern") as here:
-        here.chooses("odd")
-        ts = await stage.say("alice", ALICE, CALL)
-        assert "what no form here can give" in (await stage.answers(ALICE, ts))[0]
+async def test_a_question_that_is_too_large_ends_the_call(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("huge", ALICE)
+        assert "it asked for too much input" in told(stage)
+        assert (await stage.answers(ALICE, ts))[-1] == DONE
+        assert max(len(str(entry.event)) for entry in stage.entries("observation")) < 1_000
+
+
+async def test_a_request_for_a_model_is_no_question_to_people(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("sample", ALICE)
+        assert "what the soul does not offer, such as sampling" in told(stage)
+        assert (await stage.answers(ALICE, ts))[-1] == DONE
+        assert not stage.entries("asked")
+
+
+async def test_a_form_that_nobody_can_fill_in_is_declined(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        ts = await here.called("odd", ALICE)
+        assert "what no form here can give" in (await stage.answers(ALICE, ts))[1]
         assert here.answers() == [{"q0": {"action": "decline"}}]

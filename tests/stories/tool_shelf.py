@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,14 +27,20 @@ class ShelfServers(ToolServers):
 
     said: Callable[[ToolRequest], str] = field(default=lambda request: f"{request.tool} did it")
     requests: list[ToolRequest] = field(default_factory=list)
+    away: set[str] = field(default_factory=set)
+    during: Callable[[], Awaitable[None]] | None = None
+    """What happens during the next call."""
 
     def state_of(self, server: str) -> ServerState:
-        return ServerState(name=server, state="ready")
+        return ServerState(name=server, state="away" if server in self.away else "ready")
 
     async def call(
         self, request: ToolRequest, progress: Callable[[str], None], ask: AskNow | None = None
     ) -> ToolResult | InputNeeded:
         self.requests.append(request)
+        if self.during:
+            happens, self.during = self.during, None
+            await happens()
         return ToolResult(text=self.said(request))
 
     async def read_resource(self, server: str, uri: str) -> ToolResult:

@@ -1,129 +1,140 @@
-"""A shop whose tools the soul may call: lists as its server sends them, and calls with approval."""
+"""A shop whose tools the soul may call: a real server over stdio, which changes them at any time."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
-from daemon.actions.action import ActionDefinition, RunContext
-from daemon.ism import ActionRefused
-from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.tools.tool_approvals import ToolApprovals
 from daemon.tools.tool_catalogue import ToolCatalogue
 from rehearsal.people import CAROL
+from tests.attention import until
 from tests.source import ROOT
-from tests.stories.choosing import ASKED, answers, choice, deciding, offering, pressed, questions, turning
+from tests.stories.choosing import answers, choice, pressed, questions
 from tests.stories.stage import GENERAL, ME, Stage, reply
+from tests.stories.tool_shelf import ERRAND, ON_IT, take_playbooks, using
 
-SHOP = ToolServerSettings(name="shop", command="shop")
-TRUSTED = replace(SHOP, trusted=True)
 SELL = "shop.sell"
+SERVER = Path(__file__).parents[1] / "tools" / "servers" / "shop_server.py"
+SALE = {
+    "type": "object",
+    "properties": {"what": {"type": "string"}, "pieces": {"type": "integer"}},
+    "required": ["what"],
+}
 
 
 def tool(name: str = "sell", description: str = "Sells it.", **parts: Any) -> dict[str, Any]:
-    return {"name": name, "description": description, "inputSchema": {"type": "object"}, **parts}
+    return {"name": name, "description": description, "inputSchema": SALE, **parts}
 
 
-class Sale(BaseModel):
-    """What to sell."""
-
-    what: str
-    pieces: int = 1
+def selling(what: str = "a cake") -> str:
+    return choice(using(SELL, what=what, pieces=1))
 
 
-@dataclass
-class Groups:
-    """User groups; without `members`, Slack is away."""
-
-    members: dict[str, Collection[str]] | None = field(default_factory=dict)
-
-    async def members_of(self, group: str) -> Collection[str] | None:
-        return None if self.members is None else self.members.get(group, ())
-
-
-@dataclass
+@dataclass(kw_only=True)
 class Shop:
-    """The till of the shop, and the people who may sell."""
+    """The shop, and how the soul comes to know it."""
 
     stage: Stage
-    groups: Groups = field(default_factory=Groups)
-    sold: list[str] = field(default_factory=list)
-    more: Mapping[str, Any] = field(default_factory=dict)
-    """Further arguments of each call."""
-    doubtful: bool = False
-    """True if an earlier call may have done it."""
-
-    settings: ToolServerSettings = SHOP
+    rules: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def catalogue(self) -> ToolCatalogue:
         return self.stage.soul.services.tools.catalogue
 
-    def action(self) -> ActionDefinition:
-        async def perform(run: RunContext, sale: Sale) -> str:
-            given: Mapping[str, Any] = {**sale.model_dump(), **self.more}
-            catalogue = self.catalogue
-            offered = catalogue.offered(run.turn.began_seq).get(SELL)
-            if offered is None:
-                raise ActionRefused("no such tool")
-            approvals = ToolApprovals(catalogue=catalogue, groups=self.groups)
-            await approvals.obtain_approval(run, offered, given, may_be_done=self.doubtful)
+    @property
+    def sold(self) -> list[str]:
+        """What the server was told to sell."""
+        path = self._file("sold")
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line)["arguments"]["what"] for line in lines]
 
-            async def do() -> str:
-                self.sold.append(sale.what)
-                return "it is sold"
+    def _file(self, name: str) -> Path:
+        return self.stage.words.parent / f"shop-{name}"
 
-            entry = await run.turn.effect(SELL, {"arguments": given}, do, repeatable=False)
-            return entry.event.text
+    async def opens(
+        self, *owners: str, tools: tuple[dict[str, Any], ...] = (), mcp_server: str = "off", **rules: Any
+    ) -> None:
+        """Start the soul with the shop, which sells; `rules` are the owner's."""
+        words = self.stage.words
+        take_playbooks(self.stage)
+        (words / "prompts" / "labels.md").write_text((ROOT / "prompts" / "labels.md").read_text())
+        self._file("tools").write_text(json.dumps(tools or [tool()]))
+        env = {name.upper(): str(self._file(name)) for name in ("tools", "sold", "told")}
+        server = {
+            "command": sys.executable,
+            "args": ["-I", "-S", "-B", str(SERVER)],
+            "env": env,
+            "soul": rules,
+        }
+        (words / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
+        (words / "mcp.json").chmod(0o600)
+        owned = {"owner_user_ids": frozenset(owners or (CAROL.id,))}
+        await self.stage.wake(ism_enabled=True, mcp_server=mcp_server, **owned)
+        await self.is_open()
 
-        return ActionDefinition(name=SELL, description="Sells it.", perform=perform, args=Sale)
+    async def is_open(self) -> None:
+        """Wait until the soul has listed the tools, and follows the server."""
+        state_of = self.stage.soul.services.tools.connected.state_of
+        await until(lambda: state_of("shop").state == "ready")
+        await until(lambda: self._pid())
 
-    async def opens(self, settings: ToolServerSettings = SHOP, *owners: str, **rules: Any) -> None:
-        """Start the soul with the shop's tool."""
-        ours_into(self.stage)
-        offering(self.stage, self.action())
-        await deciding(self.stage, owner_user_ids=frozenset(owners or (CAROL.id,)))
-        self.settings = replace(settings, **rules)
-        await self.lists(self.settings)
+    def _pid(self) -> int:
+        path = self._file("told")
+        return int(path.read_text() or 0) if path.exists() else 0
 
-    async def lists(self, settings: ToolServerSettings, *tools: dict[str, Any]) -> None:
-        """List tools, as a connected server does."""
-        await self.catalogue.record_list(settings, "2026-07-28", tools or [tool()])
+    async def again(self, **settings: Any) -> None:
+        """Restart the soul."""
+        await self.stage.sleep()
+        self._file("told").unlink(missing_ok=True)
+        await self.stage.wake(**settings)
+        await self.is_open()
+
+    def puts(self, *tools: dict[str, Any]) -> None:
+        """Give the server other tools, of which it does not tell."""
+        self._file("tools").write_text(json.dumps(tools))
+
+    async def lists(self, *tools: dict[str, Any]) -> None:
+        """Have the server change its tools, and wait until the soul has heard of it."""
+        before = len(self.stage.entries("tools-listed"))
+        self.puts(*tools)
+        pid = self._pid()
+        os.kill(pid, signal.SIGUSR1)
+        await until(lambda: not self._pid())
+        self._file("told").write_text(str(pid))
+        await self.stage.passing(1.0, lambda: len(self.stage.entries("tools-listed")) > before)
 
     async def asked(self, name: str = "alice", channel: str = GENERAL, what: str = "a cake") -> str:
         """Have the soul choose to sell something; return the ts of the message."""
-        answers(self.stage, turning(), selling(what))
-        text = ASKED if channel.startswith("D") else f"{ME} {ASKED}"
+        answers(self.stage, ON_IT, selling(what))
+        text = ERRAND if channel.startswith("D") else f"{ME} {ERRAND}"
         return await self.stage.say(name, channel, text)
 
-    async def accepts(self) -> None:
-        """Accept whatever waits, as an owner does on the page."""
-        for waiting in self.catalogue.waiting():
-            await self.catalogue.accept(waiting.offered.name, waiting.offered.tool.digest, CAROL.id)
-
-    async def asked_and_done(self, name: str, channel: str = GENERAL, what: str = "a cake") -> None:
-        """Have it sold without a question."""
+    async def sells(self, name: str, what: str = "a cake") -> None:
+        """Have something sold without a question."""
         before = len(questions(self.stage))
-        answers(self.stage, turning(), selling(what), choice("Respond"), reply("Sold."))
-        await self.stage.say(name, channel, f"{ME} {ASKED}")
+        answers(self.stage, ON_IT, selling(what), choice("Respond"), reply("Sold."))
+        await self.stage.say(name, GENERAL, f"{ME} {ERRAND}")
         assert len(questions(self.stage)) == before
+
+    async def refused(self, name: str = "alice", channel: str = GENERAL) -> None:
+        """Have the soul choose to sell something, which is not done."""
+        answers(self.stage, ON_IT, selling(), choice("Respond"), reply("I may not."))
+        text = ERRAND if channel.startswith("D") else f"{ME} {ERRAND}"
+        await self.stage.say(name, channel, text)
+        assert (self.sold, questions(self.stage)) == ([], [])
 
     async def allowed(self, name: str = "carol") -> None:
         """Have a cake sold, and further sales allowed for good."""
         await self.asked()
-        answers(self.stage, choice("Respond"), reply("Sold."))
-        await pressed(self.stage, name, "Always in this channel")
+        await self.pressed(name, "Always in this channel")
 
-
-def ours_into(stage: Stage) -> None:
-    """Use the project's own labels, which the tests' copy lacks."""
-    labels = stage.words / "prompts" / "labels.md"
-
-    labels.write_text((ROOT / "prompts" / "labels.md").read_text())
-
-
-def selling(what: str = "a cake", pieces: int = 1) -> str:
-    return choice({"name": SELL, "args": {"what": what, "pieces": pieces}})
+    async def pressed(self, name: str, label: str, end: str = "Done.") -> None:
+        """Press a button of the one open question, after which the soul says `end`."""
+        answers(self.stage, choice("Respond"), reply(end))
+        await pressed(self.stage, name, label)

@@ -78,9 +78,17 @@ class ServerBench:
 
     async def lists_grow_to(self, count: int, clock: FakeClock) -> None:
         """Let time pass until so many lists are recorded."""
-        while len(self.lists) < count:
-            await clock.advance(1)
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(20):
+            while len(self.lists) < count:
+                await clock.advance(1)
+                await asyncio.sleep(0.001)
+
+    async def passes_until(self, name: str, state: str, clock: FakeClock) -> None:
+        """Let time pass until a server is in a state."""
+        async with asyncio.timeout(20):
+            while self.servers.state_of(name).state != state:
+                await clock.advance(1)
+                await asyncio.sleep(0.001)
 
     def running(self) -> list[int]:
         """Return the pids of recorded servers."""

@@ -40,6 +40,10 @@ class OAuthPlace:
     named_endpoint: str = ""
     """Authorization endpoint in the metadata, instead of the real one."""
     scope_needed: str = ""
+    echoes: bool = False
+    """The tool answers with the token that it got."""
+    rotates: bool = True
+    """Refresh tokens are taken once, and a new one comes with each access token."""
 
     @property
     def url(self) -> str:
@@ -103,7 +107,10 @@ class OAuthPlace:
         fault = self._fault(asked, request.headers.get("Authorization", ""))
         if fault:
             return web.json_response({"error": fault}, status=400)
-        return web.json_response(self.issue(with_refresh=asked["grant_type"] != "client_credentials"))
+        brings = asked["grant_type"] == "authorization_code" or self.rotates
+        return web.json_response(
+            self.issue(with_refresh=brings and asked["grant_type"] != "client_credentials")
+        )
 
     def _fault(self, asked: Mapping[str, str], header: str) -> str:
         scheme, _, packed = header.partition(" ")
@@ -116,7 +123,8 @@ class OAuthPlace:
             case "refresh_token":
                 if asked["refresh_token"] not in self.refresh:
                     return "invalid_grant"
-                self.refresh.remove(asked["refresh_token"])
+                if self.rotates:
+                    self.refresh.remove(asked["refresh_token"])
             case "authorization_code":
                 begun = self.codes.pop(asked["code"], {})
                 hashed = hashlib.sha256(asked["code_verifier"].encode()).digest()
@@ -144,10 +152,11 @@ class OAuthPlace:
             return web.Response(status=403, headers={"WWW-Authenticate": why})
         if request.method != "POST":
             return web.Response(status=405)
-        return answer_rpc(await request.json())
+        said = await request.json()
+        return answer_rpc(said, shown if self.echoes else "seven croissants")
 
 
-def answer_rpc(said: Mapping[str, Any]) -> web.Response:
+def answer_rpc(said: Mapping[str, Any], text: str) -> web.Response:
     """Answer as an MCP server of the older era with one tool."""
     if "id" not in said:
         return web.Response(status=202)
@@ -159,7 +168,7 @@ def answer_rpc(said: Mapping[str, Any]) -> web.Response:
             "serverInfo": {"name": "shop", "version": "1"},
         },
         "tools/list": {"tools": [tool]},
-        "tools/call": {"content": [{"type": "text", "text": "seven croissants"}]},
+        "tools/call": {"content": [{"type": "text", "text": text}]},
     }
     answer = {"jsonrpc": "2.0", "id": said["id"]}
     if said["method"] in results:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent
 
 from tests.stories.stage import Stage
 
@@ -45,8 +46,24 @@ async def called(client: Client, tool: str, **arguments: Any) -> str:
 async def tried(client: Client, tool: str, **arguments: Any) -> tuple[bool, str]:
     """Call a tool; return whether it failed, and its text."""
     result = await client.call_tool(tool, arguments)
+    return bool(result.is_error), _text(result)
+
+
+async def followed(client: Client, question: str) -> tuple[str, list[str]]:
+    """Ask a question; return the answer, and the lines of its progress."""
+    lines: list[str] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        lines.append(message or "")
+
+    result = await client.call_tool("ask", {"question": question}, progress_callback=note)
+    return _text(result), lines
+
+
+def _text(result: CallToolResult) -> str:
     [content] = result.content
-    return result.is_error, str(getattr(content, "text", content))
+    assert isinstance(content, TextContent)
+    return content.text
 
 
 def conversation_in(answer: str) -> str:

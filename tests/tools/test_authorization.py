@@ -18,10 +18,13 @@ from mcp.shared.exceptions import MCPError
 
 from daemon.console.consent_callback import mount_consent_callback
 from daemon.settings.mcp_servers import OAuthSettings, ToolServerSettings
+from daemon.tools.connection import ConnectionMeans
 from daemon.tools.consent import give_consent
 from daemon.tools.consent_answers import ConsentAnswers
 from daemon.tools.http_faults import FaultCode, RequestFault
 from daemon.tools.http_transport import http_client_for
+from daemon.tools.mcp_connection import open_connection
+from daemon.tools.tool_call import ToolRequest, ToolResult
 from tests.clock import FakeClock
 from tests.tools.oauth_servers import LIFE, OAuthPlace, serve_oauth
 from tests.web.loopback import serve_app_on_loopback
@@ -138,6 +141,15 @@ async def test_a_token_that_was_withdrawn_early_is_refreshed_after_the_401(machi
     assert machine.place.grants == ["authorization_code", "refresh_token"]
 
 
+async def test_a_refresh_token_that_stays_the_same_is_kept(machine: OwnersMachine) -> None:
+    machine.place.rotates = False
+    await machine.consent()
+    for _ in range(2):
+        machine.place.valid.clear()
+        assert await machine.stock() == "seven croissants"
+    assert machine.place.grants == ["authorization_code", "refresh_token", "refresh_token"]
+
+
 async def test_calls_at_the_same_time_refresh_once(machine: OwnersMachine) -> None:
     await machine.consent()
     machine.place.valid.clear()
@@ -189,6 +201,13 @@ async def test_a_second_consent_uses_the_registration_again_unless_told_otherwis
     assert [asked["client_id"] for asked in machine.place.authorized] == ["client-1", "client-1", "client-2"]
 
 
+async def test_another_callback_needs_another_registration(machine: OwnersMachine) -> None:
+    for _ in range(2):
+        await machine.consent()  # each time on another port
+    assert [asked["client_id"] for asked in machine.place.authorized] == ["client-1", "client-2"]
+    assert await machine.stock() == "seven croissants"
+
+
 async def test_tokens_that_another_process_writes_are_used_without_a_restart(machine: OwnersMachine) -> None:
     settings = machine.settings()
     async with http_client_for(settings, machine.home, now=machine.clock.now) as http:
@@ -208,9 +227,13 @@ async def test_tokens_are_not_sent_when_the_owner_has_changed_the_address(machin
 
 async def test_a_right_that_is_lacking_asks_for_consent(machine: OwnersMachine) -> None:
     await machine.consent()
-    machine.place.scope_needed = "write"
+    machine.place.scope_needed = "admin"
     code, sentence = await machine.refusal()
     assert (code, "lack a right" in sentence) == (FaultCode.NEEDS_CONSENT, True)
+    machine.place.scope_needed = ""
+    await machine.consent()
+    assert [asked["scope"] for asked in machine.place.authorized] == ["read write", "read write admin"]
+    assert not machine.stored["lacking"]
 
 
 async def test_client_credentials_need_no_person_and_are_renewed(machine: OwnersMachine) -> None:
@@ -262,6 +285,22 @@ async def test_a_client_of_the_owner_is_not_registered(machine: OwnersMachine) -
     assert not machine.place.registered
 
 
+async def test_a_server_without_oauth_is_told_apart_from_one_that_waits_for_consent(
+    machine: OwnersMachine,
+) -> None:
+    async def nothing(_: web.Request) -> web.Response:
+        return web.Response(status=404)
+
+    for path in [*machine.place.loopback.answers]:
+        if path != "/mcp":
+            machine.place.loopback.answers[path] = nothing
+    with pytest.raises(RequestFault, match="write a key of yours as a header"):
+        await machine.consent()
+    machine.place.loopback.answers["/mcp"] = nothing
+    with pytest.raises(RequestFault, match="asks for no OAuth"):
+        await machine.consent()
+
+
 async def test_a_login_address_in_the_network_is_never_opened(machine: OwnersMachine) -> None:
     machine.place.named_endpoint = "http://169.254.169.254/authorize"
     with pytest.raises(RequestFault, match="not allowed"):
@@ -280,6 +319,19 @@ async def test_a_person_who_says_no_leaves_the_old_tokens_in_force(machine: Owne
     assert await machine.stock() == "seven croissants"
 
 
+async def test_a_result_that_holds_a_token_is_masked(machine: OwnersMachine) -> None:
+    await machine.consent()
+    machine.place.echoes = True
+    means = ConnectionMeans(folder=machine.home / "tools")
+    async with open_connection(machine.settings(), means, lambda: None) as connection:
+        for _ in range(2):
+            asked = ToolRequest(server="shop", tool="stock")
+            result = await connection.call(asked, lambda _: None, None)
+            assert isinstance(result, ToolResult)
+            assert machine.stored["tokens"]["access_token"] not in result.text
+            machine.place.valid.clear()  # the next call gets a new token
+
+
 async def test_no_log_shows_tokens_codes_or_states(
     machine: OwnersMachine, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -288,6 +340,10 @@ async def test_no_log_shows_tokens_codes_or_states(
     machine.place.refuses_consent = True
     with pytest.raises(RequestFault):
         await machine.consent()
+    machine.place.refuses_consent, machine.place.down = False, 400
+    with pytest.raises(RequestFault, match="gave no token"):
+        await machine.consent()
+    assert "Traceback" not in caplog.text
     tokens = machine.stored["tokens"]
     secrets = [tokens["access_token"], tokens["refresh_token"], machine.stored["client"]["client_secret"]]
     secrets += [asked["state"] for asked in machine.place.authorized]

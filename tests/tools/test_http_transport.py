@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
@@ -14,7 +15,7 @@ from aiohttp import web
 
 from daemon.settings.mcp_servers import OAuthSettings, ToolServerSettings
 from daemon.tools.http_faults import FaultCode
-from daemon.tools.http_transport import MOST_RESPONSE_BYTES, http_client_for
+from daemon.tools.http_transport import MOST_RESPONSE_BYTES, READ_MARGIN_SECONDS, http_client_for
 from tests.web.loopback import Loopback, self_signed, serve_loopback
 
 SECRET = "Bearer s3cr3t-of-the-owner"
@@ -137,9 +138,48 @@ async def test_a_long_answer_is_cut_off_while_it_is_read(place: Loopback, tmp_pa
         return response
 
     place.answers["/mcp"] = endless
-    with pytest.raises(httpx2.StreamError, match="longer than 10 MB"):
-        await post(f"{place.url}/mcp", tmp_path)
+    code, sentence = error_of(await streamed(f"{place.url}/mcp", tmp_path))
+    assert (code, "longer than 10 MB" in sentence) == (FaultCode.UNCLEAR, True)
     assert sent < 3 * MOST_RESPONSE_BYTES
+
+
+async def streamed(url: str, home: Path) -> httpx2.Response:
+    """Ask as the SDK does, which reads the body later."""
+    async with http_client_for(settings(url), home) as http, http.stream("POST", url, json=PING) as response:
+        await response.aread()
+    return response
+
+
+@pytest.mark.parametrize(
+    "said", ["{", "[]", '{"jsonrpc": "2.0", "id": 1, "result": 7, "error": "x"}', "\x00"]
+)
+async def test_an_answer_that_is_no_json_rpc_leaves_the_outcome_unclear(
+    place: Loopback, tmp_path: Path, said: str
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=said, content_type="application/json")
+
+    place.answers["/mcp"] = answer
+    code, sentence = error_of(await streamed(f"{place.url}/mcp", tmp_path))
+    assert (code, "its answer cannot be read" in sentence) == (FaultCode.UNCLEAR, True)
+
+
+async def test_a_call_ends_when_the_server_is_silent_and_a_stream_of_notices_does_not(
+    place: Loopback, tmp_path: Path
+) -> None:
+    failed = asyncio.Event()
+
+    async def silent(_: web.Request) -> web.Response:
+        await failed.wait()
+        return web.Response(text="at last")
+
+    place.answers["/mcp"] = silent
+    url = f"{place.url}/mcp"
+    async with http_client_for(settings(url, timeout=0.1 - READ_MARGIN_SECONDS), tmp_path) as http:
+        notices = asyncio.create_task(http.get(url))
+        code, _ = error_of(await http.post(url, json=PING))
+        failed.set()
+        assert (code, (await notices).text) == (FaultCode.UNCLEAR, "at last")
 
 
 async def test_a_packed_answer_is_refused_before_it_unpacks(place: Loopback, tmp_path: Path) -> None:
@@ -177,3 +217,15 @@ async def test_a_certificate_of_an_unknown_authority_gets_a_sentence(tmp_path: P
     assert code == FaultCode.NOT_DONE
     assert "The certificate of 127.0.0.1 is signed by itself" in sentence
     assert not place.requests
+
+
+async def test_the_proxy_of_the_environment_reaches_the_owner_s_address(
+    place: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", place.url)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert (await post("http://shop.example/mcp", tmp_path)).text == "here"
+    [headers] = place.headers
+    assert (headers["host"], headers["authorization"]) == ("shop.example", SECRET)
+    code, _ = error_of(await post("http://127.0.0.1:9/mcp", tmp_path))
+    assert (code, len(place.requests)) == (FaultCode.NOT_DONE, 1)

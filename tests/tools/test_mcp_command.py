@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 from daemon.app.journal_commands import verify_journal
 from daemon.engine.journal.reader import open_reader
@@ -18,9 +22,10 @@ from daemon.settings.home import project_root
 from rehearsal.people import SOUL
 from tests.app.test_commands import run
 from tests.attention import until
+from tests.source import ROOT
 from tests.stories.process import around, into, running, variables
 from tests.stories.stage import Stage, reply, staged
-from tests.tools.soul_client import Mode, called, connected_to, conversation_in, tried
+from tests.tools.soul_client import Mode, called, connected_to, conversation_in, followed, tried
 
 
 @pytest.fixture
@@ -29,7 +34,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         yield stage
 
 
-def settings_of(stage: Stage) -> dict[str, str]:
+def settings_of() -> dict[str, str]:
     return {
         "SLACK_BOT_TOKEN": SOUL.bot_token,
         "SLACK_APP_TOKEN": SOUL.app_token,
@@ -38,13 +43,24 @@ def settings_of(stage: Stage) -> dict[str, str]:
     }
 
 
+def arguments_on_page(before: str, folder: Path) -> list[str]:
+    """Return the arguments that a shell in this folder gives to `claude mcp add`, by the line in the docs."""
+    page = (ROOT / "docs" / "RUNNING.md").read_text(encoding="utf-8")
+    [line] = re.findall(rf"^{re.escape(before)} (.*)$", page, re.MULTILINE)
+    words = subprocess.run(
+        ["sh", "-c", rf"printf '%s\n' {line}"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return words.stdout.splitlines()
+
+
 @asynccontextmanager
 async def through_command(stage: Stage, mode: Mode) -> AsyncIterator[Client]:
+    """Yield a client of the command that the docs give to Claude Code."""
+    program, *arguments = arguments_on_page("claude mcp add soul --", project_root())
     command = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "daemon", "mcp"],
-        env=variables(stage.home, settings_of(stage)),
-        cwd=project_root(),
+        command=program,
+        args=[one.replace(".venv/bin/python", sys.executable) for one in arguments],
+        env=variables(stage.home, settings_of()),
     )
     async with Client(command, mode=mode) as client:
         yield client
@@ -58,14 +74,8 @@ async def test_a_client_over_stdio_asks_cancels_and_goes_on_after_a_restart(
     async with through_command(stage, mode) as client:
         assert client.session.protocol_version == version
         stage.model.say(reply("Füchse 🦊."))
-        lines: list[str] = []
-
-        async def note(_done: float, _total: float | None, line: str | None) -> None:
-            lines.append(line or "")
-
-        result = await client.call_tool("ask", {"question": "Wer? 🦊"}, progress_callback=note)
-        [content] = result.content
-        assert content.text.startswith("Füchse 🦊.")
+        first, lines = await followed(client, "Wer? 🦊")
+        assert first.startswith("Füchse 🦊.")
         assert lines == ["is thinking…"]
         stage.model.say("Never heard.", until=asyncio.Event())
         asking = asyncio.create_task(client.call_tool("ask", {"question": "A long story, please"}))
@@ -79,11 +89,24 @@ async def test_a_client_over_stdio_asks_cancels_and_goes_on_after_a_restart(
             await client.call_tool("ask", {"question": "Anybody?"})
         await stage.wake()
         stage.model.say(reply("Again."))
-        again = await called(client, "ask", question="And?", conversation=conversation_in(content.text))
+        again = await called(client, "ask", question="And?", conversation=conversation_in(first))
         assert again.startswith("Again.")
         failed, why = await tried(client, "dance")
         assert failed
         assert "no tool of this name" in why
+
+
+async def test_the_address_and_token_of_the_docs_let_a_client_in(stage: Stage, tmp_path: Path) -> None:
+    await stage.wake(mcp_server="public")
+    (tmp_path / "var").symlink_to(stage.home)
+    url, flag, header = arguments_on_page("claude mcp add --transport http soul", tmp_path)
+    assert (url, flag) == ("http://127.0.0.1:8765/mcp", "--header")
+    name, _, value = header.partition(": ")
+    async with (
+        httpx2.AsyncClient(headers={name: value}) as http,
+        Client(streamable_http_client(f"{stage.soul.url}/mcp", http_client=http)) as client,
+    ):
+        assert len((await client.list_tools()).tools) == 2
 
 
 def test_it_says_so_if_no_daemon_runs_and_loads_little(tmp_path: Path) -> None:

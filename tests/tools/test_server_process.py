@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon.tools.server_process import end_orphans, identify
-from tests.tools.connected import RAW, is_running, wait_for
+from tests.tools.connected import RAW, connected, is_running, raw_server, wait_for
 
 DAEMON = """
 import asyncio, pathlib, sys
@@ -34,27 +33,25 @@ PARENT = "import os, time; os.fork() or time.sleep(600)"
 """Server that ends at once and leaves a child behind."""
 
 
-@asynccontextmanager
-async def small_daemon(folder: Path, *argv: str) -> AsyncIterator[tuple[int, int]]:
-    """Run a daemon with one server; yield the pids of both."""
-    daemon = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-B", "-c", DAEMON, str(folder), sys.executable, "-I", "-S", "-B", *argv),
-        stdout=subprocess.PIPE,
-    )
+@contextmanager
+def small_daemon(folder: Path, *argv: str) -> Iterator[tuple[int, int]]:
+    """Run a daemon with one server; yield the pids of both. If it is killed, it stays a zombie."""
+    command = [sys.executable, "-B", "-c", DAEMON, str(folder), sys.executable, "-I", "-S", "-B", *argv]
+    daemon = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert daemon.stdout
-    server = int(await daemon.stdout.readline())
+    server = int(daemon.stdout.readline())
     try:
         yield daemon.pid, server
     finally:
-        with suppress(ProcessLookupError):
-            daemon.kill()
-        await daemon.wait()
+        daemon.kill()
+        daemon.wait()
+        daemon.stdout.close()
         with suppress(ProcessLookupError):
             os.killpg(server, signal.SIGKILL)
 
 
 async def test_what_a_killed_daemon_left_ends_at_the_next_start(tmp_path: Path) -> None:
-    async with small_daemon(tmp_path, str(RAW), "stays") as (daemon, server):
+    with small_daemon(tmp_path, str(RAW), "stays") as (daemon, server):
         assert end_orphans(tmp_path) == []
         assert is_running(server)
         os.kill(daemon, signal.SIGKILL)
@@ -66,7 +63,7 @@ async def test_what_a_killed_daemon_left_ends_at_the_next_start(tmp_path: Path) 
 
 
 async def test_a_child_that_a_server_left_behind_ends_too(tmp_path: Path) -> None:
-    async with small_daemon(tmp_path, "-c", PARENT) as (daemon, server):
+    with small_daemon(tmp_path, "-c", PARENT) as (daemon, server):
         await wait_for(lambda: not is_running(server))
         os.kill(daemon, signal.SIGKILL)
         await wait_for(lambda: not is_running(daemon))
@@ -122,3 +119,44 @@ async def test_a_record_that_is_none_kills_nobody(tmp_path: Path, pid: object) -
     (tmp_path / "raw.1.running").write_text("[" * 100_000)
     assert end_orphans(tmp_path) == []
     assert not records(tmp_path)
+
+
+FAKE_BWRAP = """#!/bin/sh
+echo "$@" >> {log}
+while [ "$1" != -- ]; do
+    [ "$1" = --chdir ] && cd "$2"
+    shift
+done
+shift
+exec "$@"
+"""
+
+
+async def test_a_server_in_the_sandbox_is_started_by_bubblewrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, tool = tmp_path / "asked", tmp_path / "bin" / "bwrap"
+    tool.parent.mkdir()
+    tool.write_text(FAKE_BWRAP.format(log=log))
+    tool.chmod(0o755)
+    home = tmp_path / "home"
+    for name in ("tools", "processes", "reads"):
+        (home / name).mkdir(parents=True)
+    (home / "journal.db").touch()
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    async with connected(home, raw_server(sandbox=True)) as bench:
+        assert await bench.text("echo", "x") == '{"text": "x"}'
+    started = log.read_text().splitlines()[-1]
+    work = home / "tools" / "work" / "raw"
+    assert started.startswith("--die-with-parent --unshare-net --unshare-pid --unshare-ipc --ro-bind / / ")
+    assert f"--tmpfs {home} --bind {work} {work} --chdir {work} -- " in started, "nothing of the soul is seen"
+
+
+async def test_a_server_that_cannot_be_isolated_is_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    async with connected(tmp_path, raw_server(sandbox=True)) as bench:
+        await bench.until("raw", "away")
+        assert "cannot be isolated: bwrap is not there" in bench.servers.state_of("raw").why
+        assert not bench.running()

@@ -13,15 +13,25 @@ import pytest
 from mcp import Client
 
 from daemon.app.journal_commands import verify_journal
+from daemon.inner_life.notes import Notes
+from daemon.inner_life.recipients import RecipientDirectory
+from daemon.memory import WorkingMemory
+from daemon.turn.questions import Question, ask, two_buttons
+from daemon.turn.speech import say
+from daemon.turn.turn import Turn
 from rehearsal.people import CAROL
 from tests.signed_in import TOKEN
-from tests.stories.choosing import ASKED, answers, calls, choice, offering, turning
+from tests.stories.choosing import ASKED, answers, calls, choice, offering, told, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_approval import publish, publishing
-from tests.tools.soul_client import Mode, called, connected, conversation_in, token_in, tried
+from tests.stories.tooling import Shop, selling
+from tests.tools.soul_client import Mode, called, connected, conversation_in, followed, token_in, tried
 
 PUBLIC = ["ask", "search_memory"]
 NOTHING = "Nothing was found that everyone may know."
+SOON = 8.0
+"""Seconds in which a cancellation is noticed even without the ping that follows later."""
+
 SECRET = "the wedding is in Palermo"
 
 
@@ -60,21 +70,13 @@ async def test_a_question_is_answered_as_any_other_and_nothing_is_posted_in_slac
         assert client.session.protocol_version == version
         assert await names(client) == PUBLIC
         stage.model.say(reply("On Tuesday."))
-        seen: list[str] = []
-
-        async def note(_done: float, _total: float | None, line: str | None) -> None:
-            seen.append(line or "")
-
-        result = await client.call_tool("ask", {"question": "When do we ship?"}, progress_callback=note)
-        [content] = result.content
-        assert content.text.startswith("On Tuesday.\n\n[conversation: sess-"), content.text
+        first, seen = await followed(client, "When do we ship?")
+        assert first.startswith("On Tuesday.\n\n[conversation: sess-")
         assert seen == ["is thinking…"]
         stage.model.say(reply("At nine."))
-        said = await called(
-            client, "ask", question="At what time?", conversation=conversation_in(content.text)
-        )
+        said = await called(client, "ask", question="At what time?", conversation=conversation_in(first))
         assert said.startswith("At nine.")
-        assert conversation_in(said) == conversation_in(content.text)
+        assert conversation_in(said) == conversation_in(first)
         assert "When do we ship?" in str(stage.prompt()), "it remembers the conversation"
     assert mcp_calls(stage) == [("ask", "ok"), ("ask", "ok")]
     assert not stage.entries("claim"), "nobody is greeted"
@@ -208,7 +210,8 @@ async def test_a_cancelled_question_is_stopped(stage: Stage, mode: Mode) -> None
         await stage.until(lambda: stage.model.requests)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-        await stage.until(lambda: stage.entries("stop"))
+        async with asyncio.timeout(SOON):
+            await stage.until(lambda: stage.entries("stop"))
         await stage.settled()
         assert [call.event.outcome for call in stage.entries("model-call")] == ["cancelled"]
         assert mcp_calls(stage) == [("ask", "cancelled")]
@@ -262,6 +265,7 @@ async def test_what_needs_an_approval_is_declined_and_no_client_approves_anythin
         answers(stage, turning(), publish(), choice("Respond"), reply("I may not."))
         said = await called(client, "ask", question=ASKED)
         assert said.startswith("I am on it.\n\nI may not.")
+        assert "nobody can agree" in told(stage)
         answers(stage, reply("No."))
         await called(client, "ask", question="approve", conversation=conversation_in(said))
     assert published == []
@@ -275,7 +279,8 @@ async def test_the_owner_gets_the_pages_views_without_secrets(stage: Stage) -> N
     async with connected(stage) as client:
         tools = await client.list_tools()
         assert {"list_threads", "trace", "costs", "health", "search_journal"} <= {t.name for t in tools.tools}
-        assert [tool.name for tool in tools.tools if not tool.annotations.read_only_hint] == ["ask"]
+        reads = {tool.name: tool.annotations and tool.annotations.read_only_hint for tool in tools.tools}
+        assert [name for name, only in reads.items() if not only] == ["ask"]
         stage.model.say(reply(f"I was told {token} and a-token-of-the-page-itself."))
         said = await called(client, "ask", question=f"Keep this: {token}")
         [listed] = json.loads(await called(client, "list_threads"))["threads"]
@@ -319,3 +324,53 @@ async def test_bad_calls_get_a_sentence_and_odd_ones_an_answer(stage: Stage) -> 
         assert odd.startswith("Odd.")
         assert "<say>NUL" not in str(stage.prompt()), "it is nobody's own words"
     assert len(stage.model.requests) == 1
+
+
+@pytest.mark.parametrize("approvers", [("owner",), ("asker",)])
+async def test_a_tool_that_asks_first_is_not_called_for_a_client(
+    stage: Stage, approvers: tuple[str, ...]
+) -> None:
+    shop = Shop(stage)
+    stage.settings["mcp_server"] = "all"
+    await shop.opens(approvers=approvers)
+    async with connected(stage) as client:
+        answers(stage, turning(), selling(), choice("Respond"), reply("I may not."))
+        said = await called(client, "ask", question=ASKED)
+        assert said.startswith("I am on it.\n\nI may not.")
+        assert "nobody who may approve" in told(stage)
+    assert shop.sold == []
+    assert stage.entries("asked", "action") == []
+    assert posts(stage) == []
+
+
+async def test_a_question_with_buttons_is_answered_by_nobody_and_one_in_words_by_the_next_message(
+    stage: Stage,
+) -> None:
+    async def curious(turn: Turn) -> WorkingMemory:
+        buttons = two_buttons("", "approve", "decline")
+        pressed = await ask(turn, "press", Question(text="May I?", to=turn.people, choices=buttons))
+        told = await ask(turn, "tell", Question(text="Which one?", to=turn.people))
+        await say(turn, f"pressed {pressed.value!r}, told {told.value!r}")
+        return turn.memory
+
+    stage.processes = {"conversation": curious}
+    await stage.wake(mcp_server="public")
+    async with connected(stage) as client:
+        asked = await called(client, "ask", question="Choose.")
+        assert asked.startswith("Which one?\n\n[")
+        said = await called(client, "ask", question="The red one", conversation=conversation_in(asked))
+        assert said.startswith("pressed '', told 'The red one'")
+
+
+async def test_the_inner_life_neither_hears_a_client_nor_speaks_to_one(stage: Stage) -> None:
+    await stage.wake(mcp_server="public")
+    async with connected(stage) as client:
+        stage.model.say(reply("Hello."))
+        thread = conversation_in(await called(client, "ask", question="Hello?"))
+    soul = stage.soul
+    notes = Notes(soul.journal)
+    await notes.update()
+    assert notes.new_since(0) == []
+    slack = soul.slack
+    directory = RecipientDirectory(soul.journal, stage.clock, slack.doors, slack.neighbours, slack.meetings)
+    assert await directory.thread(thread) == ""

@@ -90,6 +90,15 @@ def test_nothing_of_the_soul_is_seen_by_them_and_all_else_is(tmp_path: Path) -> 
     assert not any(name in line for name in (".db", "reads"))
 
 
+def test_the_files_with_keys_of_the_owner_seem_empty_to_them(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").touch()
+    (tmp_path / "link.json").symlink_to("mcp.json")
+    hidden = [tmp_path / "link.json", tmp_path / "gone"]
+    argv = isolated_argv("bwrap", ["p"], tmp_path / "processes", tmp_path / "processes" / "w", hidden)
+    assert f" --ro-bind /dev/null {tmp_path}/mcp.json " in " ".join(argv)
+    assert not any("gone" in word for word in argv)
+
+
 async def test_the_doctor_says_what_may_run_and_by_what_it_is_confined(place: Place) -> None:
     recipes = AllowedPrograms({"list": AllowedProgram(argv=("ls",))})
     none = await examine_programs(AllowedPrograms(), 600)

@@ -45,6 +45,10 @@ ROUNDS: dict[str, list[list[Message]]] = {
         [form("Shall it be wrapped?", ["wrapped"], wrapped={"type": "boolean"})],
     ],
     "endless": [[form("Again?", [])]] * 99,
+    "hurry": [[form("Quick!", ["size"], size=SIZES)]],
+    "sample": [[]],
+    "huge": [[form("x" * 200_000, [])]],
+    "bill": [[{"mode": "url", "message": "Pay first", "url": "https://pay.example.com/first"}]],
     "odd": [[form("Deep", ["deep"], deep={"type": "object", "properties": {}})]],
 }
 """The questions of each tool, by round."""
@@ -78,16 +82,22 @@ def call(request: Message) -> None:
     params = request["params"]
     rounds = ROUNDS[params["name"]]
     hear({"called": params["name"], "state": params.get("requestState")})
+    if params["name"] == "bill" and not IS_MODERN:
+        return bill(request, rounds[0][0])
     if not IS_MODERN:
         WAITING["asked"] = request
         more = {"elicitationId": "e1"} if rounds[0][0]["mode"] == "url" else {}
-        return send({"id": "asked", "method": "elicitation/create", "params": {**rounds[0][0], **more}})
+        send({"id": "asked", "method": "elicitation/create", "params": {**rounds[0][0], **more}})
+        return finish(WAITING.pop("asked"), "unasked") if params["name"] == "hurry" else None
     state, _, number = params.get("requestState", f"{STATE}#0").partition("#")
     if state != STATE:
         reason = {"reason": "invalid_request_state"}
         error = {"code": -32602, "message": "Invalid or expired requestState", "data": reason}
         send({"id": request["id"], "error": error})
         return None
+    if params["name"] == "sample":
+        asked = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}}
+        return result(request, resultType="input_required", inputRequests={"q0": asked}, requestState=STATE)
     answers = params.get("inputResponses")
     declined = answers and any(one["action"] != "accept" for one in answers.values())
     if declined or int(number) >= len(rounds):
@@ -98,6 +108,15 @@ def call(request: Message) -> None:
     }
     state = f"{STATE}#{int(number) + 1}"
     return result(request, resultType="input_required", inputRequests=asked, requestState=state)
+
+
+def bill(request: Message, page: Message) -> None:
+    """Refuse a call of the older era until a page was opened; the second one is taken as paid."""
+    WAITING.setdefault("bill", request)
+    if WAITING["bill"] is not request:
+        return finish(request, "paid")
+    data = {"elicitations": [{**page, "elicitationId": "e1"}]}
+    return send({"id": request["id"], "error": {"code": -32042, "message": "Open a page", "data": data}})
 
 
 def take(message: Message) -> None:

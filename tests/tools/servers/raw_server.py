@@ -129,6 +129,14 @@ def endless(request: Message) -> None:
         sys.stdout.write("x" * 1_000_000)
 
 
+def flood(request: Message) -> None:
+    while request["params"]["arguments"]["text"] == "stderr":
+        sys.stderr.write("y" * 70 + "\n")
+    changed = json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    while True:
+        sys.stdout.write(f"{changed}\nno message\n" * 1_000)
+
+
 def large(request: Message) -> None:
     answer(request, text="x" * int(request["params"]["arguments"]["text"]))
 
@@ -294,7 +302,7 @@ CALLS: dict[str, Callable[[Message], None]] = {
     for name in (
         *("env", "die", "never", "late", "twice", "endless", "large", "large_id_last", "surrogate"),
         *("bytes_no_utf8", "controls", "garbage", "is_error", "rpc_error", "no_result", "progress"),
-        *("many_values", "structured", "nothing", "pid", "log", "sample"),
+        *("flood", "many_values", "structured", "nothing", "pid", "log", "sample"),
         *("rename", "pages", "ask", "need_input", "spawn", "deaf"),
     )
 }

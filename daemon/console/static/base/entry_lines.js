@@ -153,6 +153,8 @@ const KINDS = {
   "deleted-some": (body) => step("deletes from Slack", deletion(body)),
   "delete-done": (body) => step("has deleted what it said, and is to say so", deletion(body)),
   "process-started": ({ name }) => step("starts a program", el("b", {}, name)),
+  "tool-wanted": ({ tool }) => step("wants to use a tool, and has an owner asked", el("b", {}, tool)),
+  "tool-errand": ({ text }) => event("its inner life wants to use a tool that somebody has to approve", el("b", {}, text)),
   "process-stop": ({ process }) => step("wants a program to end", `#${process}`),
   "process-ended": ({ name, status, result }) => event(`its program ${name} ${statusWord(status)}`, quote("heard brief", result)),
   "to-say": ({ text, leave }) => event(leave ? "wants to say, if an owner agrees" : "wants to say of its own accord", quote("speech", text)),
@@ -215,7 +217,7 @@ const RUNS = {
   calls: "at a limit", tokens: "at a limit", money: "at a limit", time: "at a limit",
 };
 /** Model calls that nobody was to read. */
-const PRIVATE = new Set(["compare", "think", "judge", "choose", "summarize", "learn"]);
+const PRIVATE = new Set(["compare", "think", "judge", "choose", "choose_tool", "summarize", "learn"]);
 /** Model calls of a reading, and of the inner life. */
 const READS = { compare: "compares it with what it said before", recurse: "reads on", read: "reads it in one call", llm_query: "reads a piece", extract: "says what it knows by now" };
 const STOPPED = { reaction: "with a 🛑 reaction", button: "with the Stop button" };

@@ -30,7 +30,7 @@ const EXECUTION = /^.*?@\d+/;
 const PARTS = {
   transition: "chose", "self-call": "chose",
   action: "did", remembered: "did", person: "did", "context-cleared": "did", plan: "did", command: "did", "notes-shown": "did",
-  corrected: "did", "to-forget": "did", "to-delete": "did", "process-started": "did", "to-say": "did", intent: "did", log: "did",
+  corrected: "did", "to-forget": "did", "to-delete": "did", "process-started": "did", "to-say": "did", "tool-wanted": "did", "tool-errand": "did", intent: "did", log: "did",
   spoken: "said", asked: "said", "thread-ended": "said",
   "attempt-failed": "trouble", restarted: "trouble", outage: "trouble", "outage-ended": "trouble", "given-up": "trouble",
   limit: "trouble", "last-words": "trouble", "turn-resumed": "trouble", unsaid: "trouble", "card-missed": "trouble",

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from daemon.actions.action import ActionDefinition, bind_action, checked_arguments
 from daemon.actions.registry import ActionRegistry
-from daemon.engine.exceptions import EngineError
-from daemon.errors import describe_error
 from daemon.ism import ActionRefused
 from daemon.kinds import ToolCallRequested, ToolErrand
 from daemon.memory import WorkingMemory
 from daemon.open_thought.executor import OpenThoughtContext
 from daemon.process import MentalProcess, Turn
-from daemon.turn.input_policy import CALLING_PROCESS
+from daemon.turn.input_policy import TOOL_PROCESS
 from daemon.turn.questions import (
     may_still_say,
     report_tool_call,
@@ -22,7 +20,7 @@ from daemon.turn.questions import (
 NO_ACTIONS = ActionRegistry(())
 
 
-async def calling(turn: Turn, actions: ActionRegistry = NO_ACTIONS) -> WorkingMemory:
+async def using_tool(turn: Turn, actions: ActionRegistry = NO_ACTIONS) -> WorkingMemory:
     """Ask whether the call may be made, make it, and tell the inner life what came of it."""
     errand = unprompted_message(turn)
     assert isinstance(errand, ToolErrand)
@@ -57,17 +55,12 @@ async def _find_tool(
 
 
 async def _call(context: OpenThoughtContext, tool: ActionDefinition, request: ToolCallRequested) -> str:
-    try:
-        args = checked_arguments(tool.args, request.arguments, context.label) if tool.args else None
-        return str(await bind_action(context, tool).handler("", [], args=args) or "")
-    except (ActionRefused, EngineError):
-        raise
-    except Exception as error:  # a failed call must not end the turn
-        raise ActionRefused(f"{context.label('failed')}: {describe_error(error, context.label)}") from error
+    args = checked_arguments(tool.args, request.arguments, context.label) if tool.args else None
+    return str(await bind_action(context, tool).handler("", [], args=args) or "")
 
 
 PROCESS = MentalProcess(
-    name=CALLING_PROCESS,
-    run=calling,
+    name=TOOL_PROCESS,
+    run=using_tool,
     called="the inner life wants to use a tool that somebody has to approve",
 )
