@@ -47,7 +47,7 @@ from daemon.prompts.chooser import (
     result_element,
     validation_fault,
 )
-from daemon.prompts.elements import clean_name_text, escape_tags, fill_placeholders
+from daemon.prompts.elements import action_name_text, escape_tags, fill_placeholders
 from daemon.prompts.prompt_catalogue import placeholder_names
 
 __all__ = [
@@ -702,7 +702,7 @@ class _RunLoop:
                 )
             )
         for name in choice.repeated_names():
-            note = fill_placeholders(self.wording.twice, name=clean_name_text(name))
+            note = fill_placeholders(self.wording.twice, name=action_name_text(name))
             outcomes.append(ActionOutcome(note=note))
         if choice.ends_run:
             outcomes.append(await self.end_by_done(outcomes))
@@ -759,7 +759,7 @@ class _RunLoop:
         return [one.name for one in self.actions.values() if not one.listed]
 
     def observe_refusal(self, name: str, reason: str, *, end: StopReason | None = None) -> ActionOutcome:
-        note = fill_placeholders(self.wording.not_run, name=clean_name_text(name), reason=reason)
+        note = fill_placeholders(self.wording.not_run, name=action_name_text(name), reason=reason)
         self.log.append(note.partition(DESCRIBED)[0])
         return ActionOutcome(note=note, ok=False, end=end)
 

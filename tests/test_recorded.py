@@ -58,6 +58,7 @@ ACTIONS = {
     "Schedule": "Schedule",
     "Escalate": None,
     "FindTool": "FindTool",
+    "ReadResource": "ReadResource",
 }
 """Built-in actions with schema titles of their arguments."""
 FORMS = {
@@ -114,7 +115,7 @@ def test_an_error_goes_by_its_recorded_name_and_a_foreign_one_by_that_of_its_cla
 
 def test_the_actions_and_the_titles_of_their_schemas_are_called_as_ever() -> None:
     named = all_actions().named
-    assert [*(one.name for one in BUILT_IN), "FindTool"] == list(ACTIONS), KEEP
+    assert [*(one.name for one in BUILT_IN), "FindTool", "ReadResource"] == list(ACTIONS), KEEP
     assert {name: one.schema.get("title") for name, one in named.items()} == ACTIONS, KEEP
     assert ReadDeeplyArguments.model_json_schema()["description"] == "What is to be read, and what for."
     described = {name for name, one in named.items() if "description" in one.schema}

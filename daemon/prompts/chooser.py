@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from daemon.engine.event import storable_text
 from daemon.memory import WorkingMemory
-from daemon.prompts.elements import clean_name_text, escape_tags, fill_placeholders, truncate
+from daemon.prompts.elements import action_name_text, escape_tags, fill_placeholders, truncate
 
 CHOOSING = "prompts/choosing"
 
@@ -122,7 +122,7 @@ def _parts(text: str) -> dict[str, str]:
 
 def result_element(name: str, text: str) -> str:
     """Return an action's result in an element that no other text can imitate."""
-    return f'<result of="{clean_name_text(name)}">\n{fence_result(text, MOST_FOUND)}\n</result>'
+    return f'<result of="{action_name_text(name)}">\n{fence_result(text, MOST_FOUND)}\n</result>'
 
 
 def validation_fault(error: ValidationError, whole: str = "it") -> str:

@@ -231,7 +231,7 @@ def make_element(tag: str, text: str = "", **attributes: str | int) -> str:
     return etree.tostring(made, encoding="unicode")
 
 
-NAME_LENGTH = 40
+NAME_LENGTH, TOOL_NAME_LENGTH = 40, 64
 
 
 MARKED = rf"(?:{'|'.join(SECTION_NAMES)})(?:-\w{{1,4}})?"
@@ -265,6 +265,12 @@ def names_in_words(names: Iterable[str]) -> str:
 def clean_name_text(name: str) -> str:
     """Return a name that a person chose, for use in a sentence: short, without tags."""
     return re.sub(r'[<>"\s]+', " ", name).strip()[:NAME_LENGTH]
+
+
+def action_name_text(name: str) -> str:
+    """Return the name of an action or tool (`server.tool`) that a model wrote, for use in a sentence."""
+    most = TOOL_NAME_LENGTH if "." in name else NAME_LENGTH
+    return re.sub(r'[<>"\s]+', " ", name).strip()[:most]
 
 
 def escape_tags(text: str) -> str:

@@ -51,8 +51,7 @@ APPROVED = (
 )
 SIZE_GIVEN = (
     "Alice, <@U9>, *shop.order* of the server *shop* needs something from you before it goes on. In its own"
-    " words:"
-    "\n```\nasks: Which size?\n```\n[Alice chose “L”]"
+    " words:\n```\nasks: Which size?\n```\n[Alice chose “L”]"
 )
 UNKNOWN = (
     "I called *shop.order*, and nobody knows whether it was done: I was interrupted, or no answer came. I"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from daemon.tools.tool_call import ToolOutcomeUnknown, ToolRequest
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_thought import calls_itself, final, thinks
 from tests.stories.tool_shelf import raw_tool, server, some_tools, with_tools
@@ -74,3 +75,32 @@ async def test_names_that_our_grammar_owns_do_no_harm(stage: Stage) -> None:
     assert await stage.answers(ALICE, ts) == ["All is well."]
     assert {request.arguments["text"] for request in servers.requests} == {"one", "two"}
     assert "7zip.pack" not in "".join(stage.asked()), "no tag begins with a digit"
+
+
+def lose(request: ToolRequest) -> str:
+    raise ToolOutcomeUnknown("the connection was lost")
+
+
+@pytest.mark.parametrize("branch", [False, True], ids=["itself", "in a branch"])
+async def test_people_are_told_in_the_conversation_of_a_call_that_nobody_knows_the_outcome_of(
+    stage: Stage, branch: bool
+) -> None:
+    shelf = server(approval=[("*", "never")])
+    servers = await with_tools(stage, (shelf, [raw_tool("put", reads=False)]), said=lose)
+    called = '<shelf.put>{"text": "a"}</shelf.put>'
+    if branch:
+        thinks(
+            stage,
+            "<spawn-thread>Put it there.</spawn-thread>",
+            called,
+            final("Unsure."),
+            final("Look first."),
+        )
+    else:
+        thinks(stage, called, final("Look first."))
+    ts = await stage.say("alice", ALICE, THINK)
+    said = await stage.answers(ALICE, ts)
+    assert any("I called *shelf.put*, and nobody knows" in text for text in said)
+    assert len(servers.requests) == 1
+    [doubt] = stage.entries("tool-in-doubt")
+    assert (doubt.event.tool, doubt.event.settled) == ("shelf.put", False)
