@@ -26,11 +26,9 @@ READ = raw_tool("read")
 @pytest.mark.parametrize(
     ("channels", "there"),
     [
-        ((), {ALICE, GENERAL, RANDOM}),
         (("dm",), {ALICE}),
         (("#general",), {GENERAL}),
         (("General", "C0RANDOM002"), {GENERAL, RANDOM}),
-        (("general", "dm"), {ALICE, GENERAL}),
         (("a direct message",), set()),
     ],
     ids=lambda value: ",".join(value) or "all" if isinstance(value, tuple) else "",
