@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from playwright.async_api import Page, ViewportSize, expect
@@ -23,7 +24,7 @@ from daemon.turn.forms import (
 )
 from daemon.turn.questions import Question, ask
 from daemon.turn.speech import say
-from daemon.turn.turn import Turn
+from daemon.turn.turn import Process, Turn
 from rehearsal.people import ALICE
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.looks import faults_of
@@ -69,7 +70,7 @@ async def pictured(page: Page, name: str) -> None:
 
 
 async def test_a_form_is_opened_refused_mended_and_sent(tmp_path: Path, browser: Browsing) -> None:
-    processes = {**PROCESSES, "conversation": ordering}
+    processes: Mapping[str, Process] = {**PROCESSES, "conversation": ordering}
     async with theatre(tmp_path, processes) as (soul, _), browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(soul.url)
