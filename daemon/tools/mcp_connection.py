@@ -23,7 +23,7 @@ from daemon.sandbox.foreign_output import mask_given
 from daemon.settings.home import VERSION
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd, ConnectionFailed, ConnectionMeans, ListedTools
-from daemon.tools.known_secrets import shown_secrets
+from daemon.tools.known_secrets import answer_secrets
 from daemon.tools.mcp_call import OpenCall
 from daemon.tools.mcp_errors import FAILURES, LIST_TOO_LARGE, explain_failure, quote, read_error
 from daemon.tools.mcp_transports import open_transport
@@ -68,7 +68,7 @@ async def open_connection(
         async with connection.opened(open_transport(settings, means, end)):
             yield connection
     except FAILURES as error:
-        raise explain_failure(error, end.why, [*means.secrets, *shown_secrets(settings)]) from error
+        raise explain_failure(error, end.why, [*means.secrets, *answer_secrets(settings)]) from error
 
 
 class McpConnection:
@@ -82,7 +82,7 @@ class McpConnection:
         end: ConnectionEnd,
     ) -> None:
         self._settings = settings
-        self._lasting_secrets = [*means.secrets, *shown_secrets(settings)]
+        self._lasting_secrets = [*means.secrets, *answer_secrets(settings)]
         self._tokens = TokenStore(means.folder.parent, settings.name, settings.url)
         self._changed = changed
         self._end = end

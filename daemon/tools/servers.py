@@ -88,6 +88,7 @@ class ConnectedServers:
         for settings in self._configuration.current.servers.values():
             self._add(settings)
         self._following = asyncio.create_task(self._follow(), name="tool servers")
+        self._following.add_done_callback(self._ended)
         return self
 
     async def __aexit__(

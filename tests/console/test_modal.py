@@ -23,7 +23,7 @@ from daemon.turn.forms import (
 )
 from daemon.turn.questions import Question, ask
 from daemon.turn.speech import say
-from daemon.turn.turn import Turn
+from daemon.turn.turn import Process, Turn
 from rehearsal.people import ALICE
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.looks import faults_of
@@ -69,7 +69,7 @@ async def pictured(page: Page, name: str) -> None:
 
 
 async def test_a_form_is_opened_refused_mended_and_sent(tmp_path: Path, browser: Browsing) -> None:
-    processes = {**PROCESSES, "conversation": ordering}
+    processes: dict[str, Process] = {**PROCESSES, "conversation": ordering}
     async with theatre(tmp_path, processes) as (soul, _), browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(soul.url)

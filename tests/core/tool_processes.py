@@ -50,7 +50,8 @@ APPROVED = (
     "\n```\ncups: 3\n```\n[Alice chose “Approve”]"
 )
 SIZE_GIVEN = (
-    "Alice, <@U9>, *shop.order* of the server *shop* needs something from you before it goes on. In its own words:"
+    "Alice, <@U9>, *shop.order* of the server *shop* needs something from you before it goes on. In its own"
+    " words:"
     "\n```\nasks: Which size?\n```\n[Alice chose “L”]"
 )
 UNKNOWN = (
