@@ -44,7 +44,7 @@ SOUL_CLIENTS: tuple[Mutant, ...] = (
     Mutant(
         "no owner reads what a client asks",
         Turn.readers_among,
-        condition().always(),
+        condition(2).always(),
         test_what_needs_an_approval_is_declined_and_no_client_approves_anything,
     ),
     Mutant(
