@@ -93,7 +93,6 @@ from daemon.tools.consent_answers import ConsentAnswers
 from daemon.tools.owner_tools_page import OwnerToolsPage
 from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
 from daemon.tools.tool_call import ToolServers
-from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.owner_alerts import watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
@@ -534,9 +533,8 @@ async def start_daemon(
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
-        await enter(tools.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
-        worker = await _run_worker(stack, secret, world, grace, slack, clear, tools.catalogue)
+        worker = await _run_worker(stack, secret, world, grace, slack, clear, tools)
         await _connect(stack, slack)
         await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
         yield RunningDaemon(url=here, credentials=credentials, services=services, worker=worker)
@@ -659,9 +657,10 @@ async def _run_worker(
     grace: float,
     slack: SlackSurface,
     clear: Sequence[Clear],
-    tools: ToolCatalogue,
+    tools: ToolServices,
 ) -> Worker:
     enter = stack.enter_async_context
+    await enter(tools.running())
     await enter(log_ended_turns(world.journal))
     await enter(in_background(world.budget.preload()))
     await draw_tag_suffix(world.journal)
@@ -670,7 +669,7 @@ async def _run_worker(
     worker = await enter(Worker(world.journal, world.clock, SoulProgram(world), grace=grace))
     await enter(in_background(watch_models(world)))
     await enter(in_background(watch_long_waits(world)))
-    await enter(in_background(ToolListWatch(world, tools, worker.wake).run()))
+    await enter(in_background(ToolListWatch(world, tools.catalogue, worker.wake).run()))
     if settings.inner:
         await enter(make_supervisor(settings, world.journal, world.clock, worker.wake))
     await enter(ForgettingService(world.journal, world.clock, worker.wake, world.to_forget, clear))
