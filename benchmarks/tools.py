@@ -1,4 +1,4 @@
-"""Cost of a call of a tool through a connected server. Floor: the SDK's client with its own transport."""
+"""Cost of a call of a tool, and of a durable one. Floor: the SDK's client with its own transport."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 
 from benchmarks.figure import Figure, side_by_side
+from benchmarks.ground import ground
 from daemon.app.discovery import load_connections
 from daemon.engine.clock import SystemClock
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.tools.connection import ConnectionMeans
 from daemon.tools.servers import ConnectedServers
-from daemon.tools.tool_call import ToolRequest
+from daemon.tools.tool_call import ToolRequest, ToolResult
 
 AIM = 1.5
 """Maximum ratio to the bare call."""
 
 COMMAND, ARGS = sys.executable, ("-m", "mcp_server_time")
 TOOL, ARGUMENTS = "get_current_time", {"timezone": "Asia/Tokyo"}
+NAME, GIVEN = f"time.{TOOL}", {"arguments": ARGUMENTS, "for": ["U1"], "digest": "0" * 64}
+"""Name and recorded arguments of a durable call."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,22 +55,38 @@ async def tools(folder: Path, *, rounds: int = 400) -> Sequence[Figure]:
     configuration = FixedConfiguration(current=ToolServersFile(servers={"time": server}))
     first, means = FirstList(), ConnectionMeans(folder=folder / "tools")
     connected = ConnectedServers(configuration, load_connections, first, SystemClock(), means)
-    request = ToolRequest(server="time", tool=TOOL, arguments=ARGUMENTS)
-    async with Client(StdioServerParameters(command=COMMAND, args=[*ARGS])) as bare, connected:
+    bare = Client(StdioServerParameters(command=COMMAND, args=[*ARGS]))
+    async with ground(folder) as here, bare, connected:
+        turn = await here.turn("tools")
         await bare.list_tools()
         await first.came.wait()
-        floor, ours = await side_by_side(
+        floor, ours, durable, reading = await side_by_side(
             rounds,
             lambda: bare.call_tool(TOOL, ARGUMENTS),
-            lambda: connected.call(request, lambda _: None),
+            lambda: called(connected),
+            lambda: turn.effect(NAME, GIVEN, lambda: called(connected), repeatable=False),
+            lambda: turn.effect_soon(NAME, GIVEN, lambda: called(connected)),
         )
     return [
-        Figure(
-            name="tool call over stdio",
-            value=ours * 1e3,
-            unit="ms",
-            floor=floor * 1e3,
-            aim=f"at most {AIM} times the floor",
-            met=ours <= AIM * floor,
-        )
+        _figure("tool call over stdio", ours, floor),
+        _figure("durable tool call", durable, floor),
+        _figure("durable call of a tool that may be repeated", reading, floor),
     ]
+
+
+async def called(servers: ConnectedServers) -> str:
+    request = ToolRequest(server="time", tool=TOOL, arguments=ARGUMENTS)
+    result = await servers.call(request, lambda _: None)
+    assert isinstance(result, ToolResult)
+    return result.text
+
+
+def _figure(name: str, measured: float, floor: float) -> Figure:
+    return Figure(
+        name=name,
+        value=measured * 1e3,
+        unit="ms",
+        floor=floor * 1e3,
+        aim=f"at most {AIM} times the floor",
+        met=measured <= AIM * floor,
+    )

@@ -205,7 +205,7 @@ def _mcp(_: argparse.Namespace) -> int:
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMount:
     from daemon.app.discovery import CurrentSoulName
     from daemon.engine.clock import SystemClock
-    from rehearsal.cafe_connection import rehearsed_tools
+    from rehearsal.cafe import rehearsed_cafe
     from rehearsal.rehearsed import RehearsalServers
 
     return RehearsalServers(
@@ -213,7 +213,7 @@ def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMou
         slack=settings.rehearsal_path if slack else None,
         claude=claude,
         name=CurrentSoulName(),
-        tools=rehearsed_tools() if slack else None,
+        tools=[rehearsed_cafe()] if slack else [],
     )
 
 

@@ -53,44 +53,52 @@ async def ask_for_wishes(day: str) -> Elicit[TableWishes]:
     return Elicit(f"For how many people is the table on {day}, and where?", TableWishes)
 
 
-def make_cafe_server(ledger: Path) -> MCPServer:
+def make_server(ledger: Path) -> MCPServer:
     """Return the server; it keeps its purchases and tables in the file `ledger`."""
+    cafe = CafeTools(CafeLedger(ledger))
     server = MCPServer("cafe", version="1")
-    kept = CafeLedger(ledger)
+    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    server.add_tool(cafe.stock, annotations=reads, structured_output=False)
+    for write in (cafe.buy, cafe.reserve_table):
+        server.add_tool(write, annotations=ToolAnnotations(destructive_hint=False), structured_output=False)
+    return server
 
-    @server.tool(
-        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False), structured_output=False
-    )
+
+class CafeTools:
+    """Tools of the café; their docstrings are the descriptions."""
+
+    def __init__(self, ledger: CafeLedger) -> None:
+        self._ledger = ledger
+
     def stock(
+        self,
         item: Annotated[str, Field(description="a thing, for example flour; all of them if empty")] = "",
     ) -> str:
         """Look up how many kilos of something the café has in store."""
-        known = kept.stock
+        known = self._ledger.stock
         if not item.strip():
             return "\n".join(f"{name}: {kilos} kg" for name, kilos in known.items())
         name = item.strip().casefold()
         return f"{name}: {known.get(name, 0)} kg"
 
-    @server.tool(annotations=ToolAnnotations(destructive_hint=False), structured_output=False)
     def buy(
+        self,
         item: Annotated[str, Field(description="a thing, for example flour")],
         kilos: Annotated[int, Field(ge=1, le=MOST_KILOS, description="how many kilos")],
     ) -> str:
         """Buy kilos of something for the café from its supplier; they come at once."""
-        name, found = item.strip().casefold(), kept.read()
+        name, found = item.strip().casefold(), self._ledger.read()
         found["bought"][name] = found["bought"].get(name, 0) + kilos
-        kept.write(found)
-        return f"Bought {kilos} kg of {name}; there are {kept.stock[name]} kg in store now."
+        self._ledger.write(found)
+        return f"Bought {kilos} kg of {name}; there are {self._ledger.stock[name]} kg in store now."
 
-    @server.tool(annotations=ToolAnnotations(destructive_hint=False), structured_output=False)
     def reserve_table(
+        self,
         day: Annotated[str, Field(description="the day, for example Friday")],
         wishes: Annotated[TableWishes, Resolve(ask_for_wishes)],
     ) -> str:
         """Reserve a table in the café for guests; the guests are asked how many they are."""
-        found = kept.read()
+        found = self._ledger.read()
         found["tables"].append({"day": day, **wishes.model_dump()})
-        kept.write(found)
+        self._ledger.write(found)
         return f"A table for {wishes.guests} {wishes.place} is reserved on {day}."
-
-    return server

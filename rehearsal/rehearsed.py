@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
-from daemon.app.tool_services import RehearsedTools
+from rehearsal.cafe import RehearsedToolServer
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
@@ -30,7 +30,7 @@ class RehearsalServers:
     name: Callable[[], str] = lambda: SOUL.name
     bot_token: str = SOUL.bot_token
     app_token: str = SOUL.app_token
-    tools: RehearsedTools | None = None
+    tools: Sequence[RehearsedToolServer] = ()
 
     @asynccontextmanager
     async def mounted(self, app: web.Application) -> AsyncIterator[None]:

@@ -36,12 +36,12 @@ from daemon.tools.served_tools import ServedCallRefused
 from tests.source import ROOT
 
 ERRORS = """
-AddressRefused RequestFault ResponseCutOff
-Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
-EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed
-Misshapen NoAnswer Overdue Refused RequestRefused SandboxError SoulError SpeechFailed SpeechRefused
-StateExpired Stopped
-ToolCallFailed ToolOutcomeUnknown TooManyCalls TooManyTransitions Unavailable Unreadable
+AddressRefused Broken CallError CardGone CardRefused ConfigError Conflict ConnectionFailed ConsentNeeded
+ContentRefused ContextError DocumentError EndlessLineError EngineError Fenced FileAway FileRefused
+JournalDamaged JournalError JournalHeld JournalOther Malformed Misshapen NoAnswer Overdue Refused
+RequestFault RequestRefused ResponseCutOff SandboxError SchemaTooComplex SoulError SpeechFailed
+SpeechRefused StateExpired Stopped TooManyCalls TooManyTransitions ToolCallFailed ToolOutcomeUnknown
+Unavailable Unreadable
 """
 """Errors that are recorded or reach a model."""
 UNRECORDED = (ControlFlow, FileRefusal, FrameError, ServedCallRefused, UnconfinedError)

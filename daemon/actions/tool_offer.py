@@ -131,8 +131,9 @@ class ToolOffer:
     @cached_property
     def shows_all(self) -> bool:
         """True if each tool is shown with its arguments."""
-        size = sum(len(one.tool.description) + len(one.schema_text) for one in self.tools)
-        return len(self.tools) <= MOST_WHOLE and size <= LONGEST_WHOLE
+        if len(self.tools) > MOST_WHOLE:
+            return False
+        return sum(len(one.tool.description) + len(one.schema_text) for one in self.tools) <= LONGEST_WHOLE
 
     def definitions(self) -> Sequence[ActionDefinition]:
         """Return the actions; unless all are shown, FindTool comes first and shows what there is."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import functools
 import graphlib
 import inspect
@@ -60,6 +61,9 @@ LONGEST_NAME = 60
 GLOB = re.compile(r"[*?[]")
 
 
+WILDCARD = re.compile(r"[*?\[]")
+
+
 def playbook_faults(
     playbook: Playbook,
     registry: ActionRegistry,
@@ -86,6 +90,17 @@ def playbook_faults(
     process = processes.get(playbook.name)
     if process and f"{PLAYBOOK_FOLDER}{playbook.name}" not in process.texts:
         yield f"{playbook.name} has fixed steps and takes no playbook: give the file another name"
+
+
+def unknown_servers(playbook: Playbook, servers: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each server whose tools a playbook names, and that mcp.json lacks."""
+    named = dict.fromkeys(one.partition(".")[0] for one in playbook.tools)
+    for name in named:
+        if not fnmatch.filter(servers, name) and not WILDCARD.search(name):
+            yield (
+                f"mcp.json has no server {_short(name)}, so none of its tools is offered;"
+                f" {suggest_name(name, servers) or 'write it there, or take them away'}"
+            )
 
 
 def command_faults(processes: Mapping[str, MentalProcess]) -> Iterator[tuple[str, str]]:
@@ -475,6 +490,8 @@ def _playbook_findings(playbook: Playbook, code: OwnerCode, known: Collection[st
     wrong = [*playbook_faults(playbook, code.registry, code.processes, known)]
     for said in wrong:
         yield ill_finding(name, said)
+    for said in unknown_servers(playbook, code.servers.servers):
+        yield doubtful_finding(name, said)
     if not wrong:
         ways = [action.name for action in code.registry.offered_by(playbook)]
         ways += [*playbook.tools, *(f"→ {to}" for to in playbook.transitions)]

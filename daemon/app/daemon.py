@@ -51,7 +51,7 @@ from daemon.app.wiring import (
     record_start,
 )
 from daemon.claude.availability import ModelAvailability
-from daemon.claude.client import highest_cost
+from daemon.claude.client import ClaudeClient, highest_cost
 from daemon.claude.models import SPOKEN
 from daemon.console.access import (
     PageCredentials,
@@ -390,7 +390,10 @@ class StatusView:
 
     def for_owner(self) -> OwnerStatus:
         return OwnerStatus(
-            overview=self.overview, inner=self.inside, health=lambda: {**self.health(), **self.details()}
+            overview=self.overview,
+            inner=self.inside,
+            tools=self.tools,
+            health=lambda: {**self.health(), **self.details()},
         )
 
     def _faults(self) -> Sequence[str]:
@@ -510,8 +513,8 @@ async def start_daemon(
 ) -> AsyncIterator[RunningDaemon]:
     """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
-    `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
-    rehearsed services. `processes` and `servers` (of tools): used instead of the configured ones.
+    `folder`: the owner's texts and actions. `samples`: folder with further actions. `rehearsal`: rehearsed
+    services. `processes` and `servers` (of tools): used instead of the configured ones.
     """
     folder = folder or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
@@ -519,23 +522,13 @@ async def start_daemon(
         enter = stack.enter_async_context
         credentials = make_credentials(settings, clock.now)
         app, listener, here = await _bind_application(stack, settings, clock, rehearsal, credentials)
-        journal = await enter(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
-        write_address(settings.address_path, here)
+        journal = await _open_journal(stack, settings, clock, writer, here)
         texts = _make_prompt_files(folder, journal, own, processes or {})
         access = make_slack_access(settings, rehearsal, here)
         slack = make_slack(settings, access, journal, clock, lambda thread: worker.wake(thread))
         clients = mount_soul_server(settings, app, folder)
         secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
-        tools = make_tool_services(
-            secret,
-            clock,
-            journal,
-            folder,
-            settings.console_url.rstrip("/") or here,
-            slack,
-            servers,
-            rehearsal.tools if rehearsal else None,
-        )
+        tools = make_tool_services(secret, clock, journal, folder, slack, here, servers, rehearsal)
         services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
         view = mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
@@ -544,10 +537,24 @@ async def start_daemon(
         await enter(tools.running())
         clear = clear_after_forgetting(settings, rehearsal, here)
         worker = await _run_worker(stack, secret, world, grace, slack, clear, tools.catalogue)
-        stack.push_async_callback(slack.stop)
-        await slack.connect()
+        await _connect(stack, slack)
         await enter(clients.serving(secret, services, view.for_owner(), worker.wake))
         yield RunningDaemon(url=here, credentials=credentials, services=services, worker=worker)
+
+
+async def _open_journal(
+    stack: AsyncExitStack, settings: Settings, clock: Clock, writer: type[JournalWriter], here: str
+) -> Journal:
+    """Open the journal, which no other daemon may hold, and say where this one is."""
+    journal = await stack.enter_async_context(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
+    write_address(settings.address_path, here)
+    return journal
+
+
+async def _connect(stack: AsyncExitStack, slack: SlackSurface) -> None:
+    """Begin to receive events, until the stack is left."""
+    stack.push_async_callback(slack.stop)
+    await slack.connect()
 
 
 def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
@@ -596,14 +603,7 @@ async def _make_services(
         queue=make_request_queue(settings, claude),
         slack=slack,
         budget=DailyBudget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids),
-        reach=ModelAvailability(
-            journal,
-            clock,
-            models_by_role(settings),
-            claude.availability,
-            claude.account,
-            make_answer_forms(settings, claude),
-        ),
+        reach=_make_availability(settings, clock, journal, claude),
         thinking=LiveCalls(),
         library=library,
         served=ServedSpeaker(ServedTimes(journal, clock.now)),
@@ -611,6 +611,19 @@ async def _make_services(
     )
     await _begin_look_up(stack, services)
     return services
+
+
+def _make_availability(
+    settings: Settings, clock: Clock, journal: Journal, claude: ClaudeClient
+) -> ModelAvailability:
+    return ModelAvailability(
+        journal,
+        clock,
+        models_by_role(settings),
+        claude.availability,
+        claude.account,
+        make_answer_forms(settings, claude),
+    )
 
 
 async def _begin_look_up(stack: AsyncExitStack, services: DaemonServices) -> None:

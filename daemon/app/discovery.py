@@ -58,7 +58,7 @@ from daemon.prompts.prompt_catalogue import (
 from daemon.reading.read_deeply import read_deeply
 from daemon.settings.home import LOAD_ERRORS, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import DEFAULT_INNER_LIMITS, AllowedProgram, InnerLimits
-from daemon.tools.connection import Connect
+from daemon.tools.connection import ServerOpener
 from daemon.tools.linked_resources import resource_action
 from daemon.tools.tool_catalogue import ToolCatalogue
 
@@ -426,10 +426,10 @@ SDK_LOGGERS = ("mcp", "client")
 """Loggers of the SDK for MCP."""
 
 
-async def load_connections() -> Connect:
+async def load_connections() -> ServerOpener:
     """Return the function that opens connections to tool servers; the import of the SDK takes seconds."""
     module = await asyncio.to_thread(import_module, "daemon.tools.mcp_connection")
     for name in SDK_LOGGERS:  # their tracebacks show what servers sent
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    connect: Connect = module.open_connection
+    connect: ServerOpener = module.open_connection
     return connect

@@ -21,6 +21,7 @@ from daemon.console.journal_view import JournalPager
 from daemon.console.mcp_route import mount_mcp
 from daemon.console.overview import PageOverview
 from daemon.console.routes import InnerLifePage
+from daemon.console.tools_page import ToolsPage
 from daemon.engine.journal.journal import BackgroundReader
 from daemon.knowledge.search import MessageSearch
 from daemon.prompts.elements import parse_labels
@@ -47,6 +48,7 @@ class OwnerStatus:
 
     overview: PageOverview
     inner: InnerLifePage
+    tools: ToolsPage
     health: Callable[[], Mapping[str, Any]]
 
 
@@ -143,6 +145,7 @@ def _owner_tools(services: DaemonServices, owner: OwnerStatus, words: ServedWord
     views = OwnerViews(
         overview=owner.overview,
         inner=owner.inner,
+        tools=owner.tools,
         pages=JournalPager(journal),
         trace=trace,
         health=owner.health,

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 
 from config import Settings
 from daemon.app.discovery import load_connections
 from daemon.app.page_consents import PageConsents
+from daemon.app.rehearsed_tools import RehearsedServers, RehearsedTools
 from daemon.app.tool_configuration import make_tool_configuration
 from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
 from daemon.lifetime import in_background
 from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.mcp_configuration import ToolServersConfiguration
-from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.slack.surface import SlackSurface
-from daemon.tools.connection import Connect, Connection, ConnectionMeans
+from daemon.tools.connection import ConnectionMeans
 from daemon.tools.elicitation import ToolQuestions
 from daemon.tools.linked_resources import resource_action
 from daemon.tools.mcp_tools import make_tool_action
@@ -30,32 +30,6 @@ from daemon.tools.tool_approvals import ToolApprovals
 from daemon.tools.tool_call import ToolServers
 from daemon.tools.tool_calls import ToolMeans
 from daemon.tools.tool_catalogue import ToolCatalogue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RehearsedTools:
-    """Servers of tools within the rehearsal, beside those of mcp.json, and the function that opens them."""
-
-    servers: Mapping[str, ToolServerSettings]
-    connect: Connect
-
-    def added_to(self, read: ToolServersFile) -> ToolServersFile:
-        """Return the file with these servers; one of the owner's with the same name takes its place."""
-        return replace(read, servers={**self.servers, **read.servers})
-
-    async def load(self) -> Connect:
-        """Return a function that opens rehearsed servers, and loads the SDK only for others."""
-
-        @asynccontextmanager
-        async def connect(
-            settings: ToolServerSettings, means: ConnectionMeans, changed: Callable[[], None]
-        ) -> AsyncIterator[Connection]:
-            rehearsed = self.servers.get(settings.name) == settings
-            open_connection = self.connect if rehearsed else await load_connections()
-            async with open_connection(settings, means, changed) as connection:
-                yield connection
-
-        return connect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,26 +58,29 @@ def make_tool_services(
     clock: Clock,
     journal: Journal,
     folder: Path,
-    page: str,
     slack: SlackSurface,
+    here: str,
     servers: ToolServers | None = None,
-    rehearsed: RehearsedTools | None = None,
+    rehearsal: RehearsedServers | None = None,
 ) -> ToolServices:
     """Return the tools; `folder` holds the owner's texts, and `settings` have all secrets.
 
-    `page` is its address for browsers. `servers`: called instead of the configured ones.
+    `here` is the daemon's own address. `servers`: called instead of the configured ones.
     """
-    add = rehearsed.added_to if rehearsed else None
+    within = RehearsedTools(rehearsal.tools) if rehearsal and rehearsal.tools else None
+    add = within.added_to if within else None
     configuration = make_tool_configuration(folder, settings.mcp_config, add)
     catalogue = ToolCatalogue(journal)
     means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
-    load = rehearsed.load if rehearsed else load_connections
+    load = within.load if within else load_connections
     connected = ConnectedServers(configuration, load, catalogue, clock, means)
     return ToolServices(
         configuration=configuration,
         catalogue=catalogue,
         connected=connected,
-        consents=PageConsents(configuration, settings.soul_home, page, clock.now),
+        consents=PageConsents(
+            configuration, settings.soul_home, settings.console_url.rstrip("/") or here, clock.now
+        ),
         offered=_make_offered_tools(configuration, catalogue, slack, servers or connected),
     )
 

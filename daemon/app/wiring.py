@@ -22,7 +22,8 @@ from daemon.app.discovery import (
     make_commands,
     make_registry,
 )
-from daemon.app.tool_services import RehearsedTools, ToolServices, secrets_of
+from daemon.app.rehearsed_tools import RehearsedServer
+from daemon.app.tool_services import ToolServices, secrets_of
 from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
@@ -81,7 +82,7 @@ class RehearsalMount(Protocol):
     @property
     def app_token(self) -> str: ...
     @property
-    def tools(self) -> RehearsedTools | None: ...
+    def tools(self) -> Sequence[RehearsedServer]: ...
     def mounted(self, app: web.Application) -> AbstractAsyncContextManager[None]:
         """Serve them in the application, inside the block. Raises OSError."""
 

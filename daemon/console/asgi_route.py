@@ -17,8 +17,11 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 AsgiApplication = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
+MOST_BODY_BYTES = 1_000_000
+"""Most bytes of a request."""
+
 BODY_PATIENCE = 20.0
-"""Seconds in which each piece of a request must arrive, and each piece of the answer be accepted."""
+"""Seconds in which a request must arrive, and each piece of the answer be accepted."""
 
 LOOK_PAUSE = 0.2
 """Seconds between looks whether the client is still there: aiohttp tells nobody that it left."""
@@ -32,16 +35,19 @@ OWN_HEADERS = frozenset({"connection", "transfer-encoding", "keep-alive"})
 HIDDEN = frozenset({"authorization", "cookie", "x-console-token"})
 """Headers with credentials, which the application need not know."""
 
+LATE = f"The request did not arrive within {BODY_PATIENCE:g} seconds. Send it again."
+TOO_LONG = f"The request is longer than {MOST_BODY_BYTES:,} bytes: send less."
 FAILED = "The daemon failed to answer this request. Its log says why."
 
 log = logging.getLogger(__name__)
 
 
 class AsgiExchange:
-    """One request and its answer. Raises TimeoutError for a client that accepts nothing."""
+    """One request and its answer. A client that accepts nothing is dropped."""
 
-    def __init__(self, request: web.Request) -> None:
+    def __init__(self, request: web.Request, body: bytes) -> None:
         self._request = request
+        self._body = body
         self._is_read = False
         self.response: web.StreamResponse | None = None
         self._ended = asyncio.Event()
@@ -72,17 +78,11 @@ class AsgiExchange:
         }
 
     async def receive(self) -> Message:
-        """Return the next piece of the body; then wait until the client leaves."""
+        """Return the body; then wait until the client leaves."""
         if not self._is_read:
-            try:
-                async with asyncio.timeout(BODY_PATIENCE):
-                    piece = await self._request.content.readany()
-            except (TimeoutError, OSError):
-                self._is_read = True
-                return {"type": "http.disconnect"}
-            self._is_read = self._request.content.at_eof()
-            return {"type": "http.request", "body": piece, "more_body": not self._is_read}
-        while not (self._ended.is_set() or self._has_left()):
+            self._is_read = True
+            return {"type": "http.request", "body": self._body, "more_body": False}
+        while not (self._ended.is_set() or self.has_left):
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_PAUSE):
                     await self._ended.wait()
@@ -92,12 +92,19 @@ class AsgiExchange:
         if message["type"] == "http.response.start":
             await self._begin(message)
         elif message["type"] == "http.response.body" and self.response is not None:
-            async with asyncio.timeout(BODY_PATIENCE):
-                if message.get("body"):
-                    await self.response.write(message["body"])
-                if not message.get("more_body"):
-                    self._ended.set()
-                    await self.response.write_eof()
+            try:
+                async with asyncio.timeout(BODY_PATIENCE):
+                    await self._write(self.response, message)
+            except TimeoutError:
+                self.drop()
+                raise
+
+    async def _write(self, response: web.StreamResponse, message: Message) -> None:
+        if message.get("body"):
+            await response.write(message["body"])
+        if not message.get("more_body"):
+            self._ended.set()
+            await response.write_eof()
 
     async def _begin(self, message: Message) -> None:
         self.response = web.StreamResponse(status=message["status"])
@@ -108,7 +115,9 @@ class AsgiExchange:
         if self._request.transport is not None:
             self._request.transport.set_write_buffer_limits(high=ROOM)
 
-    def _has_left(self) -> bool:
+    @property
+    def has_left(self) -> bool:
+        """True if the client has closed the connection, or was dropped."""
         transport = self._request.transport
         return transport is None or transport.is_closing()
 
@@ -120,6 +129,19 @@ class AsgiExchange:
 
 def _headers(request: web.Request) -> list[tuple[str, str]]:
     return [(name, value) for name, value in request.headers.items() if name.lower() not in HIDDEN]
+
+
+async def _read_body(request: web.Request) -> bytes | None:
+    """Return the body; None if it is too long. Raises TimeoutError, OSError."""
+    if (request.content_length or 0) > MOST_BODY_BYTES:
+        return None
+    body = bytearray()
+    async with asyncio.timeout(BODY_PATIENCE):
+        while not request.content.at_eof():
+            body += await request.content.readany()
+            if len(body) > MOST_BODY_BYTES:
+                return None
+    return bytes(body)
 
 
 class AsgiRoute:
@@ -141,9 +163,15 @@ class AsgiRoute:
         await asyncio.gather(*self._exchanges, return_exceptions=True)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        try:
+            body = await _read_body(request)
+        except (TimeoutError, OSError):
+            return json_error(408, LATE)
+        if body is None:
+            return json_error(413, TOO_LONG)
         if self._application is None:
             return json_error(503, self._closed)
-        exchange = AsgiExchange(request)
+        exchange = AsgiExchange(request, body)
         running = asyncio.ensure_future(self._application(exchange.scope, exchange.receive, exchange.send))
         self._exchanges.add(running)
         running.add_done_callback(self._exchanges.discard)
@@ -155,16 +183,13 @@ class AsgiRoute:
 
     def _finish(self, exchange: AsgiExchange, running: asyncio.Future[None]) -> web.StreamResponse:
         error = None if running.cancelled() else running.exception()
-        if exchange.response is None:
-            if error:
-                log.error("A request of an MCP client failed.", exc_info=error)
-                return json_error(500, FAILED)
-            return json_error(503, self._closed)
-        if not exchange.has_ended:
-            if error and not isinstance(error, TimeoutError | OSError):
-                log.error("The answer to an MCP client broke off.", exc_info=error)
-            exchange.drop()
-        return exchange.response
+        if error and not exchange.has_left:
+            log.error("A request of an MCP client failed.", exc_info=error)
+        if exchange.response is not None:
+            if not exchange.has_ended:
+                exchange.drop()
+            return exchange.response
+        return json_error(500, FAILED) if error else json_error(503, self._closed)
 
 
 ANY_METHOD = (hdrs.METH_POST, hdrs.METH_GET, hdrs.METH_DELETE)

@@ -28,8 +28,8 @@ from daemon.inner_life.records import (
     RECORD_TEXT,
     InnerRecord,
     minute_text,
-    record_change,
     record_element,
+    record_verb,
 )
 from daemon.inner_life.tick_log import (
     CycleSetting,
@@ -194,7 +194,7 @@ class TickContexts:
             return "<result>in sight of another conversation</result>"
         self.saw.append(command.seq)
         text = ran.text
-        if record_change(ran)[1] == "add":
+        if ran.ok and record_verb(ran.name) == "add":
             text = f"{text}: its id is {self._first(command)}"
         id = f"{ran.tick}/{clean_name_text(ran.cmd_id)}"
         state = 'done="yes"'

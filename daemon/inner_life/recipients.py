@@ -14,7 +14,7 @@ from daemon.engine.clock import DAY, Clock, midnight
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal.journal import Journal, Projection
 from daemon.engine.journal.reader import ALWAYS
-from daemon.inner_life.records import LINKS, InnerRecord, InnerRecords, record_change, record_in_words
+from daemon.inner_life.records import LINKS, InnerRecord, InnerRecords, record_in_words, record_verb
 from daemon.kinds import (
     SERVED_PLACE,
     AmbientMessage,
@@ -322,7 +322,7 @@ class PersonRecords:
         if not isinstance(ran, CommandRan):
             return ()
         first = seq
-        if record_change(ran)[1] == CHANGE:
+        if record_verb(ran.name) == CHANGE:
             first = int(ran.args.get("id", seq))
         later = self._journal.entries_of_kind(CommandRan, since=first)
         return [first, *[one.seq for one in later if _changes(one.event, first)]]
@@ -344,7 +344,7 @@ class PersonRecords:
 
 
 def _changes(ran: CommandRan, record: int) -> bool:
-    return record_change(ran)[1] == CHANGE and ran.args.get("id") == record
+    return record_verb(ran.name) == CHANGE and ran.args.get("id") == record
 
 
 def make_record_sharer(records: InnerRecords) -> BringShared:

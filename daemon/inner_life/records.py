@@ -63,6 +63,12 @@ class InnerRecord:
     changed_at: float
 
 
+def record_verb(name: str) -> str:
+    """Return the verb of a command for records ("add"); empty for other commands, and for tools."""
+    family, _, verb = name.partition(".")
+    return verb if family in RECORD_TEXT else ""
+
+
 def record_change(ran: CommandRan) -> tuple[str, str]:
     """Return family and verb of a command that changes a record ("diary", "add"), else empty texts."""
     family, _, verb = ran.name.partition(".")

@@ -24,8 +24,9 @@ async def using_tool(turn: Turn, actions: ActionRegistry = NO_ACTIONS) -> Workin
     """Ask whether the call may be made, make it, and tell the inner life what came of it."""
     errand = unprompted_message(turn)
     assert isinstance(errand, ToolErrand)
-    request = turn.journal.entry(errand.call).event
-    if not await may_still_say(turn):
+    entry = turn.journal.entry(errand.call)
+    request = entry.event
+    if entry.forgotten or not await may_still_say(turn):
         await report_unprompted_outcome(turn, "refused")
         return turn.memory
     context = OpenThoughtContext(turn, turn.memory)

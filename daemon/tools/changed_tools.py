@@ -19,6 +19,8 @@ from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.errors import PostFailed
 from daemon.kinds import BackgroundTask, BranchAnswer, QuestionAsked, RecordedTool, ToolsListed
+from daemon.prompts.elements import parse_labels
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.tools.tool_approvals import CHANGED_MEANWHILE
 from daemon.tools.tool_catalogue import ToolCatalogue, read_rules
 from daemon.tools.tool_definitions import definition_text
@@ -42,6 +44,9 @@ MOST_COMPARED = 3_000
 """Lines of two definitions that are compared; longer ones are shown whole."""
 
 CONTEXT_LINES = 2
+
+VOID = "question void"
+"""Meaning of the label that a question shows once it is void."""
 
 ELLIPSIS = "…"
 """Stands for lines that do not differ."""
@@ -145,21 +150,22 @@ class ToolListWatch:
         return min((pause for pause in pauses if pause is not None), default=None)
 
     async def _tell_of(self, listed: Entry[ToolsListed]) -> float | None:
-        key = f"{TOLD_KEY}{listed.event.server}:"
-        last = self._deps.journal.last_entry_under(key)
-        params = {"list": listed.seq, "since": self._catalogue.first_list(listed.event.server)}
-        if last and last.event.params["list"] == listed.seq:
-            params = last.event.params  # a crash may have kept it from other owners
-        elif last:
-            params["since"] = last.event.params["list"]
-        if not news_of(self._catalogue, listed, params["since"]):
+        server = listed.event.server
+        last = self._deps.journal.last_entry_under(f"{TOLD_KEY}{server}:")
+        since, is_told = self._catalogue.first_list(server), False
+        if last:
+            told = _told_list(last)
+            is_told = told == listed.seq  # a crash may have kept it from other owners
+            since = last.event.params.get("since", since) if is_told else told
+        if not news_of(self._catalogue, listed, since):
             return None
-        if last and params is not last.event.params:
+        if last and not is_told:
             left = MIN_PAUSE - (self._deps.clock.now() - last.at)
             if 0 < left <= MIN_PAUSE:
                 return left
-        told = [await self._tell(owner, f"{key}{listed.seq}:{owner}", params) for owner in self._deps.owners]
-        return None if all(told) else SECONDS_TO_RETRY
+        params = {"list": listed.seq, "since": since}
+        done = [await self._tell(owner, _told_key(listed, owner), params) for owner in self._deps.owners]
+        return None if all(done) else SECONDS_TO_RETRY
 
     async def _tell(self, owner: str, key: str, params: Mapping[str, Any]) -> bool:
         if self._deps.journal.get(key):
@@ -178,10 +184,21 @@ class ToolListWatch:
         """Answer open questions about definitions that are over, so that their executions go on without."""
         for asked in self._deps.journal.pending_entries(QuestionAsked):
             if asked.event.said and _is_void(self._catalogue, asked.event.about):
-                void = BranchAnswer(answers=asked.key, value=CHANGED_MEANWHILE, by="", text="")
+                labels = parse_labels(self._deps.texts.newest_text(LABELS_TEXT))
+                text = f"[{labels.get(VOID, VOID)}]"
+                void = BranchAnswer(answers=asked.key, value=CHANGED_MEANWHILE, by="", text=text)
                 key = f"void:{asked.key}"
                 await self._deps.journal.append(asked.thread, void, key=key, author="core", cause=asked.seq)
                 self._wake(asked.thread)
+
+
+def _told_key(listed: Entry[ToolsListed], owner: str) -> str:
+    return f"{TOLD_KEY}{listed.event.server}:{listed.seq}:{owner}"
+
+
+def _told_list(task: Entry[Any]) -> int:
+    """Return the seq of the list that a task tells of. Its key has it, even if its words are forgotten."""
+    return int(task.key.split(":")[2])
 
 
 def _is_void(catalogue: ToolCatalogue, about: Mapping[str, Any]) -> bool:

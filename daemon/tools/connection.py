@@ -58,7 +58,7 @@ class ConnectionEnd:
         return self.why
 
 
-class Connection(Protocol):
+class ServerConnection(Protocol):
     """Open connection to a server."""
 
     @property
@@ -79,10 +79,10 @@ class Connection(Protocol):
         """Wait for the end of the connection; return why it ended."""
 
 
-class Connect(Protocol):
+class ServerOpener(Protocol):
     def __call__(
         self, settings: ToolServerSettings, means: ConnectionMeans, changed: Callable[[], None]
-    ) -> AbstractAsyncContextManager[Connection]:
+    ) -> AbstractAsyncContextManager[ServerConnection]:
         """Open a connection for the block; `changed` is called when the server's list of tools changed.
 
         Raises ConnectionFailed.

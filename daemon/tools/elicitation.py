@@ -7,7 +7,7 @@ for a secret here: such a request is declined, and people are told.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from daemon.actions.action import ActionContext
@@ -17,7 +17,7 @@ from daemon.engine.kinds import StepResult
 from daemon.ports import Button
 from daemon.prompts.elements import clean_name_text, parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
-from daemon.tools.requested_forms import RequestRefused, read_request
+from daemon.tools.requested_forms import RequestRefused, is_page_request, read_request
 from daemon.tools.tool_approvals import ToolApprovals, askers_of
 from daemon.tools.tool_call import InputNeeded
 from daemon.tools.tool_catalogue import OfferedTool
@@ -35,7 +35,7 @@ from daemon.turn.open_questions import StepQuestions
 from daemon.turn.questions import Answer, Question, ask
 from daemon.turn.speech import say
 from daemon.turn.turn import TERMINAL_PLACE, Turn
-from daemon.web.address_policy import AddressPolicy
+from daemon.web.address_policy import AddressPolicy, AddressRefused, parse_address
 
 MOST_REQUESTS = 5
 """Requests of one round that people are asked; more are declined."""
@@ -57,6 +57,15 @@ ASKS = "prompts/sentences/tool_asks"
 ASKS_PAGE = "prompts/sentences/tool_asks_page"
 SECRET_WANTED = "prompts/sentences/secret_wanted"
 REQUEST_DECLINED = "prompts/sentences/request_declined"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionCircumstances:
+    """People who may answer (`owners` among them as long as they own the soul), and the server's origin."""
+
+    to: Sequence[str] = ()
+    owners: Sequence[str] = ()
+    own: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,69 +99,63 @@ class ToolQuestions:
     async def _answer(
         self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any], step: str
     ) -> Mapping[str, Any]:
+        asked = await self._recorded_circumstances(run.turn, tool, is_page_request(request))
         try:
-            form = self.read_form(run, tool, request)
+            question, form = self.make_question(run, tool, request, asked)
         except RequestRefused as refusal:
             await self._tell(run, tool, refusal)
             return DECLINED
-        question = self.make_question(run, tool, form, await self._recorded_people(run.turn, tool, form))
         if not question.to:
             return DECLINED
         answered = await ask(run.turn, step, question)
         run.add_memories(answered.memories)
         return response(form, answered)
 
-    def read_form(self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any]) -> QuestionForm:
-        """Return what a server requests as a form. Raises RequestRefused."""
-        words = form_words(parse_labels(run.turn.text(LABELS_TEXT)))
-        policy = AddressPolicy([self.url_of(tool.server)], https_only=True)
-        return read_request(request, tool.name, words, policy)
+    # What holds when a question is put
 
-    # People
-
-    async def _recorded_people(
-        self, turn: Turn, tool: OfferedTool, form: QuestionForm
-    ) -> Sequence[Sequence[str]]:
-        """Return the people who may answer, and the owners among them, as of the time of the question."""
-
+    async def _recorded_circumstances(
+        self, turn: Turn, tool: OfferedTool, is_page: bool
+    ) -> QuestionCircumstances:
         async def look(_: Turn) -> StepResult:
-            return StepResult(value=await self.people_for(turn, tool, form))
+            return StepResult(value=asdict(await self.circumstances(turn, tool, is_page)))
 
-        found = await turn.step("may-answer", [tool.name, form.host, list(turn.owners)], look, StepResult)
-        people: Sequence[Sequence[str]] = found.event.value
-        return people
+        found = await turn.step("may-answer", [tool.name, is_page, list(turn.owners)], look, StepResult)
+        return QuestionCircumstances(**found.event.value)
 
-    async def people_for(self, turn: Turn, tool: OfferedTool, form: QuestionForm) -> Sequence[Sequence[str]]:
+    async def circumstances(self, turn: Turn, tool: OfferedTool, is_page: bool) -> QuestionCircumstances:
+        """Return who may answer now, and the origin of the server, whose pages may be private."""
+        own = _origin(self.url_of(tool.server))
         if turn.opened is None or turn.is_served or turn.opened.event.where == TERMINAL_PLACE:
-            return (), ()  # nobody can be asked there
+            return QuestionCircumstances(own=own)  # nobody can be asked there
         askers = list(turn.readers_among(askers_of(turn)))
-        if form.link:
-            return askers, ()
+        if is_page:
+            return QuestionCircumstances(to=askers, own=own)
         approvers = await self.approvals.approvers_of(turn, tool.rules)
         owners = [one for one in turn.readers_among(approvers.owners) if one not in askers]
         others = [one for one in turn.readers_among(approvers.others) if one not in askers]
-        return [*askers, *others, *owners], owners
-
-    # Questions
+        return QuestionCircumstances(to=[*askers, *others, *owners], owners=owners, own=own)
 
     def make_question(
-        self, run: ActionContext, tool: OfferedTool, form: QuestionForm, people: Sequence[Sequence[str]]
-    ) -> Question:
-        to, owners = people
+        self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any], asked: QuestionCircumstances
+    ) -> tuple[Question, QuestionForm]:
+        """Return a request of a server as a question with a form. Raises RequestRefused."""
+        words = form_words(parse_labels(run.turn.text(LABELS_TEXT)))
+        form = read_request(request, tool.name, words, AddressPolicy([asked.own], https_only=True))
         text = run.prompt(
             ASKS_PAGE if form.link else ASKS,
-            person=", ".join(_called(run.turn, person) for person in to[:MOST_MENTIONED]),
+            person=", ".join(_called(run.turn, person) for person in asked.to[:MOST_MENTIONED]),
             tool=tool.name,
             server=tool.server,
             asks=arguments_for_approval(run, _shown(run, form), whole=True),
         )
-        return Question(
+        question = Question(
             text=text,
-            to=tuple(to),
-            owners=tuple(owners),
+            to=tuple(asked.to),
+            owners=tuple(asked.owners),
             choices=_buttons(run, form),
             about={"tool": tool.name, **form_as_json(form)},
         )
+        return question, form
 
     async def _tell(self, run: ActionContext, tool: OfferedTool, refusal: RequestRefused) -> None:
         if run.turn.addressed:
@@ -173,13 +176,12 @@ class CallQuestions:
         """Ask people, and return the response of the protocol."""
         run, tool, questions = self._run, self._tool, self._questions
         mark = fingerprint(request)[:8]
+        asked = await questions.circumstances(run.turn, tool, is_page_request(request))
         try:
-            form = questions.read_form(run, tool, request)
+            question, form = questions.make_question(run, tool, request, asked)
         except RequestRefused as refusal:
             await self._open.tell(f"declined-{mark}", _refusal_in_words(run, tool, refusal))
             return DECLINED
-        people = await questions.people_for(run.turn, tool, form)
-        question = questions.make_question(run, tool, form, people)
         if not question.to:
             return DECLINED
         seconds = max(tool.rules.timeout - MARGIN, 0.0)
@@ -196,6 +198,14 @@ def _refusal_in_words(run: ActionContext, tool: OfferedTool, refusal: RequestRef
         field = refusal.subject.replace("`", TICK) or "…"
         return run.prompt(SECRET_WANTED, tool=tool.name, field=f"`{field}`")
     return run.prompt(REQUEST_DECLINED, tool=tool.name, why=run.label(refusal.meaning))
+
+
+def _origin(url: str) -> str:
+    """Return the origin of an address, without what may be secret in it; empty if it has none."""
+    try:
+        return str(parse_address(url).origin)
+    except AddressRefused:
+        return ""
 
 
 def _called(turn: Turn, person: str) -> str:

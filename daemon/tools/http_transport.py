@@ -43,6 +43,9 @@ READ_MARGIN_SECONDS = 30.0
 OTHER_TIMEOUT = httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS)
 """Limits for requests that name none, as those of OAuth."""
 
+METHOD_HEADER, LISTEN = "mcp-method", "subscriptions/listen"
+"""Header with the method of a request, and the one that opens a stream of notices in the newer era."""
+
 END_TIMEOUT = httpx2.Timeout(2.0)
 """Limit for the end of a session."""
 
@@ -169,7 +172,8 @@ class ServerHttpClient(httpx2.AsyncClient):
         self._host = parse_address(settings.url).host
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        if request.method == "GET":  # a stream of notices may be silent for days
+        if request.method == "GET" or request.headers.get(METHOD_HEADER) == LISTEN:
+            # a stream of notices may be silent for days
             request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": None}
         if request.method == "DELETE":  # the end of a session, which nobody waits for long
             request.extensions["timeout"] = END_TIMEOUT.as_dict()

@@ -17,7 +17,7 @@ KEY_LIKE = re.compile(r"(?=[^/\\]*[0-9])[^\s/\\]{16,}")
 """Form of a value that may be a key, and is no path, sentence or name."""
 
 
-def shown_secrets(settings: ToolServerSettings) -> list[str]:
+def answer_secrets(settings: ToolServerSettings) -> list[str]:
     """Return the secrets to be masked in what the server answers."""
     return [secret for secret in settings.secrets if secret in {*_likely(settings)}]
 

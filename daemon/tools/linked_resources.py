@@ -65,7 +65,11 @@ def resource_action(servers: ToolServers, offered: Collection[str] = ()) -> Acti
         return (await run.turn.effect_soon(READ_RESOURCE, given, read)).text
 
     return ActionDefinition(
-        name=READ_RESOURCE, description=DESCRIPTION, perform=perform, args=ReadResourceArguments
+        name=READ_RESOURCE,
+        description=DESCRIPTION,
+        perform=perform,
+        args=ReadResourceArguments,
+        logs_result=False,
     )
 
 

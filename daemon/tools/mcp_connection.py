@@ -23,9 +23,9 @@ from daemon.sandbox.foreign_output import mask_given
 from daemon.settings.home import VERSION
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd, ConnectionFailed, ConnectionMeans, ListedTools
-from daemon.tools.known_secrets import shown_secrets
+from daemon.tools.known_secrets import answer_secrets
 from daemon.tools.mcp_call import OpenCall
-from daemon.tools.mcp_errors import explain_failure, quote, read_error
+from daemon.tools.mcp_errors import FAILURES, LIST_TOO_LARGE, explain_failure, quote, read_error
 from daemon.tools.mcp_transports import open_transport
 from daemon.tools.token_store import TokenStore
 from daemon.tools.tool_call import (
@@ -67,8 +67,8 @@ async def open_connection(
     try:
         async with connection.opened(open_transport(settings, means, end)):
             yield connection
-    except Exception as error:
-        raise explain_failure(error, end.why, [*means.secrets, *shown_secrets(settings)]) from error
+    except FAILURES as error:
+        raise explain_failure(error, end.why, [*means.secrets, *answer_secrets(settings)]) from error
 
 
 class McpConnection:
@@ -82,7 +82,7 @@ class McpConnection:
         end: ConnectionEnd,
     ) -> None:
         self._settings = settings
-        self._lasting_secrets = [*means.secrets, *shown_secrets(settings)]
+        self._lasting_secrets = [*means.secrets, *answer_secrets(settings)]
         self._tokens = TokenStore(means.folder.parent, settings.name, settings.url)
         self._changed = changed
         self._end = end
@@ -123,7 +123,7 @@ class McpConnection:
                 page = await self._client.session.list_tools(
                     params=types.PaginatedRequestParams(cursor=cursor) if cursor else None
                 )
-                found += map(_tool_as_json, page.tools)
+                found += await asyncio.to_thread(_tools_as_json, page.tools)
                 cursor, ttl = page.next_cursor, page.ttl_ms or 0
                 if len(found) > MOST_TOOLS:
                     break
@@ -131,7 +131,7 @@ class McpConnection:
                     return ListedTools(tools=found, ttl=ttl / 1_000)
         except (MCPError, ValidationError, RecursionError) as error:
             raise explain_failure(error, self._end.why, self._secrets) from error
-        raise ConnectionFailed("Its list of tools is too long, and was refused.")
+        raise ConnectionFailed(LIST_TOO_LARGE)
 
     async def call(
         self, request: ToolRequest, progress: Callable[[str], None], ask: AskNow | None
@@ -232,10 +232,9 @@ async def _answer(ask: AskNow, asked: Mapping[str, Any]) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _tool_as_json(tool: types.Tool) -> Mapping[str, Any]:
-    dumped = _as_json(tool)
-    kept: Mapping[str, Any] = storable_value({name: dumped[name] for name in TOOL_FIELDS if name in dumped})
-    return kept
+def _tools_as_json(tools: Sequence[types.Tool]) -> Sequence[Mapping[str, Any]]:
+    dumped = map(_as_json, tools)
+    return [storable_value({name: one[name] for name in TOOL_FIELDS if name in one}) for one in dumped]
 
 
 def _as_json(model: Any) -> dict[str, Any]:

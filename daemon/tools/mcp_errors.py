@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+import anyio
 import httpx2
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -14,11 +15,13 @@ from daemon.tools.http_faults import FaultCode
 from daemon.tools.http_transport import MOST_RESPONSE_BYTES, too_long
 from daemon.tools.stdio_transport import OVERSIZED
 from daemon.tools.tool_call import StateExpired, ToolCallFailed, ToolOutcomeUnknown, ToolRequest, ToolResult
+from daemon.web.address_policy import AddressRefused
 
 TOO_LARGE = (
     "The tool was called, but its result is too large (over 10 MB, or very many values) and was refused: "
     "ask for less at once."
 )
+LIST_TOO_LARGE = "Its list of tools is too large, and was refused."
 NO_COMMAND = "Its command is not on this machine: install it, or correct mcp.json."
 
 MOST_SAID = 500
@@ -36,6 +39,13 @@ REFUSALS = frozenset(
     }
 )
 """Codes with which a server refuses a request before it does anything."""
+
+FAILURES = (
+    *(ExceptionGroup, MCPError, ConnectionFailed, OSError, ValueError, RuntimeError, RecursionError),
+    *(httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, anyio.BrokenResourceError),
+    *(anyio.ClosedResourceError, AddressRefused),
+)
+"""Errors of the SDK and of transports that end a connection."""
 
 UNREADABLE = (
     *("Failed to parse", "Unexpected content type", "server answered a request with 202"),
@@ -97,6 +107,8 @@ def explain_failure(error: BaseException, why: str, secrets: Collection[str]) ->
                 return ConsentNeeded(quote(one.message, secrets))
             case MCPError() if one.code in (FaultCode.NOT_DONE, FaultCode.UNCLEAR):
                 return ConnectionFailed(quote(one.message, secrets))
+            case MCPError() if one.code == OVERSIZED:
+                return ConnectionFailed(LIST_TOO_LARGE)
             case MCPError() if one.code in NO_ANSWER:
                 return ConnectionFailed(why or "It ended the connection.")
             case MCPError():

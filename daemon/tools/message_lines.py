@@ -28,6 +28,8 @@ ID_LAST = re.compile(rb',\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0
 class EndlessLineError(Exception):
     """A line that is so long that its sender is broken or hostile."""
 
+    recorded_name = "EndlessLineError"
+
 
 class ValueCounter:
     """Count of the values in JSON text that comes in pieces; what stands in strings does not count."""

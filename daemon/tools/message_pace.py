@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Pace:
+class OutputPace:
     """Allowance of so many units in a period of so many seconds; whoever takes more waits for the next."""
 
     def __init__(self, most: int, period: float = 1.0) -> None:

@@ -38,7 +38,7 @@ class ServerStates(Protocol):
     def state_of(self, server: str) -> ServerState: ...
 
 
-class Consents(Protocol):
+class ServerConsents(Protocol):
     """Consents to servers, given in a browser."""
 
     async def begin(self, server: str) -> str | PressRefusal:
@@ -55,7 +55,7 @@ class OwnerToolsPage:
 
     catalogue: ToolCatalogue
     servers: ServerStates
-    consents: Consents
+    consents: ServerConsents
     faults: Callable[[], Sequence[str]]
     places: KnownChannels
     team: Callable[[], str]

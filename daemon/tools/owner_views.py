@@ -14,6 +14,7 @@ from daemon.console.entry_text import search_words
 from daemon.console.journal_view import JournalPager, PageRequest
 from daemon.console.overview import PageOverview
 from daemon.console.routes import InnerLifePage
+from daemon.console.tools_page import ToolsPage
 from daemon.engine.journal.reader import ALWAYS
 from daemon.tools.served_tools import (
     ServedArguments,
@@ -72,6 +73,7 @@ class OwnerViews:
 
     overview: PageOverview
     inner: InnerLifePage
+    tools: ToolsPage
     pages: JournalPager
     trace: Callable[[str], Awaitable[str]]
     health: Callable[[], Json]
@@ -86,6 +88,7 @@ class OwnerViews:
             ServedTool(name="person", arguments=PersonArguments, run=self.show_person),
             ServedTool(name="costs", arguments=CostsArguments, run=self.show_costs),
             ServedTool(name="inner_life", arguments=ViewArguments, run=self.show_inner_life),
+            ServedTool(name="tools", arguments=ViewArguments, run=self.show_tools),
             ServedTool(name="health", arguments=ViewArguments, run=self.show_health),
             ServedTool(name="search_journal", arguments=JournalArguments, run=self.search_journal),
         ]
@@ -128,6 +131,9 @@ class OwnerViews:
 
     async def show_inner_life(self, _: ServedCall) -> ServedText:
         return _as_text(await self.inner.overview_as_json())
+
+    async def show_tools(self, _: ServedCall) -> ServedText:
+        return _as_text(await self.tools.overview_as_json())
 
     async def show_health(self, _: ServedCall) -> ServedText:
         return _as_text(self.health())

@@ -53,6 +53,12 @@ def is_too_large(asked: Mapping[str, Any]) -> bool:
         return True
 
 
+def is_page_request(request: Mapping[str, Any]) -> bool:
+    """True if a server wants somebody to open a page, not to fill in a form."""
+    params = request.get("params")
+    return isinstance(params, Mapping) and params.get("mode") == "url"
+
+
 def read_request(
     request: Mapping[str, Any], title: str, words: Mapping[str, str], policy: AddressPolicy
 ) -> QuestionForm:
@@ -66,7 +72,7 @@ def read_request(
     if request.get("method") != "elicitation/create" or not isinstance(params, Mapping):
         raise RequestRefused("form not understood")
     text = _shown(params.get("message"), MOST_MESSAGE)
-    if params.get("mode", "form") == "url":
+    if is_page_request(request):
         return _page(params.get("url"), QuestionForm(title=title, text=text, words=words), policy)
     if params.get("mode", "form") != "form":
         raise RequestRefused("form not understood")

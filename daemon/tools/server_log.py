@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from daemon.sandbox.foreign_output import mask_secrets, strip_control_text
-from daemon.tools.message_pace import Pace
+from daemon.tools.message_pace import OutputPace
 
 MOST_LOG_BYTES = 500_000
 """Most bytes of a log; the one before it is kept, too."""
@@ -41,7 +41,7 @@ class ServerLog:
 
     async def follow(self, source: asyncio.StreamReader) -> None:
         """Append the lines of a stream until its end; the rest of a long line is dropped."""
-        lines, pace = LogLines(), Pace(MOST_SECOND_BYTES)
+        lines, pace = LogLines(), OutputPace(MOST_SECOND_BYTES)
         with suppress(ConnectionError):
             while chunk := await source.read(READ):
                 await pace.take(len(chunk))

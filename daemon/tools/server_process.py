@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.settings.home import write_private
+from daemon.tools.process_identity import ProcessIdentity, group_members, identify
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR")
 """Variables of the daemon's environment that a server gets."""
@@ -29,20 +30,6 @@ PATIENCE = 1.0
 
 LOOK = 0.02
 """Seconds between two looks at an ending process."""
-
-ENDED = "ZX"
-"""States of a process that has ended and that nobody has asked about yet."""
-
-BOOT = Path("/proc/sys/kernel/random/boot_id")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessIdentity:
-    """A process that no later one with the same pid is: `started` in clock ticks since `boot`."""
-
-    pid: int
-    started: int
-    boot: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,20 +93,6 @@ def signal_group(group: int, sent: signal.Signals) -> None:
         os.killpg(group, sent)
 
 
-def identify(pid: int) -> ProcessIdentity | None:
-    """Return the identity of a process; None if it has ended or this system does not tell."""
-    try:
-        line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        boot = BOOT.read_text(encoding="ascii").strip()
-        state, *fields = line.rpartition(")")[2].split()
-        started = int(fields[18])
-    except (OSError, ValueError, IndexError):
-        return None
-    if state in ENDED:
-        return None
-    return ProcessIdentity(pid=pid, started=started, boot=boot)
-
-
 def end_orphans(folder: Path) -> list[int]:
     """End servers of daemons that no longer run; return their process groups."""
     ended = []
@@ -141,16 +114,8 @@ def _is_ours(server: ProcessIdentity) -> bool:
     now = identify(server.pid)
     if now:
         return now == server
-    left = [one for one in map(identify, _members(server.pid)) if one]
+    left = [one for one in map(identify, group_members(server.pid)) if one]
     return bool(left) and all(one.boot == server.boot and one.started >= server.started for one in left)
-
-
-def _members(group: int) -> Iterator[int]:
-    for path in Path("/proc").glob("[0-9]*"):
-        pid = int(path.name)
-        with suppress(OSError):
-            if os.getpgid(pid) == group and os.getsid(pid) == group:
-                yield pid
 
 
 def _records(folder: Path) -> Iterator[tuple[Path, ServerRecord | None]]:

@@ -13,12 +13,12 @@ from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import (
-    Connect,
-    Connection,
     ConnectionFailed,
     ConnectionMeans,
     ConsentNeeded,
     ListedTools,
+    ServerConnection,
+    ServerOpener,
 )
 from daemon.tools.token_store import TokenStore
 from daemon.tools.tool_call import (
@@ -44,6 +44,9 @@ LEAST_TTL = 60.0
 
 LIST_PAUSE = 5.0
 """Least seconds between two lists: a server that announces changes without end is not followed to each."""
+
+REST_SHARE = 20
+"""Least pause after a list, as a multiple of the time that it took."""
 
 State = Literal["starting", "ready", "away", "needs consent", "off"]
 
@@ -77,7 +80,8 @@ class ServerTask:
         self._clock = clock
         self._means = means
         self._stale = asyncio.Event()
-        self._connection: Connection | None = None
+        self._list_pause = LIST_PAUSE
+        self._connection: ServerConnection | None = None
         self._tried = asyncio.Event()
         """Set when the first try has ended, well or not."""
         self.state = ServerState(name=settings.name, state="starting", since=clock.now())
@@ -96,7 +100,7 @@ class ServerTask:
             self._settings = settings
             self._stale.set()  # a tool that was not allowed may be now
 
-    async def run(self, connect: Connect) -> None:
+    async def run(self, connect: ServerOpener) -> None:
         """Serve until cancelled."""
         pause = FIRST_PAUSE
         try:
@@ -111,7 +115,7 @@ class ServerTask:
         finally:
             self._leave("off", "")
 
-    async def _serve_well(self, connect: Connect) -> str:
+    async def _serve_well(self, connect: ServerOpener) -> str:
         """Serve; a fault of ours is logged, and costs one connection."""
         try:
             return await self._serve(connect)
@@ -129,7 +133,7 @@ class ServerTask:
         while tokens.stamp == before and self._clock.steady() < until:
             await self._clock.sleep(CONSENT_PAUSE)
 
-    async def _serve(self, connect: Connect) -> str:
+    async def _serve(self, connect: ServerOpener) -> str:
         """Connect and follow the server until its connection is lost; return why."""
         try:
             async with (
@@ -149,13 +153,15 @@ class ServerTask:
         except TimeoutError:
             return self._leave("away", f"It did not start within {self._settings.start_timeout:g} s.")
 
-    async def _list(self, connection: Connection) -> ListedTools:
+    async def _list(self, connection: ServerConnection) -> ListedTools:
         self._stale.clear()
+        began = self._clock.steady()
         try:
             async with asyncio.timeout(self._settings.start_timeout):
                 listed = await connection.list_tools()
         except TimeoutError:
             raise ConnectionFailed("It did not list its tools in time.") from None
+        self._list_pause = max(LIST_PAUSE, REST_SHARE * (self._clock.steady() - began))
         try:
             await self._recorder.record_list(self._settings, connection.protocol, listed.tools)
         except JournalError as error:
@@ -163,7 +169,7 @@ class ServerTask:
             self._stale.set()
         return listed
 
-    async def _follow(self, connection: Connection, listed: ListedTools) -> str:
+    async def _follow(self, connection: ServerConnection, listed: ListedTools) -> str:
         """Ask for the list whenever it is stale, until the connection is lost; return why."""
         lost = asyncio.create_task(connection.wait_until_lost())
         try:
@@ -180,7 +186,7 @@ class ServerTask:
             lost.cancel()
 
     async def _wait_until_stale(self, ttl: float) -> None:
-        await self._clock.sleep(LIST_PAUSE)
+        await self._clock.sleep(self._list_pause)
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stale.wait())]
         if ttl:
             waits.append(asyncio.create_task(self._clock.sleep(max(ttl, LEAST_TTL) - LIST_PAUSE)))
@@ -190,7 +196,7 @@ class ServerTask:
             for one in waits:
                 one.cancel()
 
-    def _enter(self, connection: Connection) -> None:
+    def _enter(self, connection: ServerConnection) -> None:
         self._connection = connection
         self._set_state("ready", protocol=connection.protocol, why="")
         self._tried.set()
@@ -222,7 +228,7 @@ class ServerTask:
         """Read a resource. Raises ToolCallFailed."""
         return await (await self._connected()).read_resource(uri)
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> ServerConnection:
         """Return the open connection. Raises ToolCallFailed if the server is away."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STARTING):

@@ -14,9 +14,9 @@ from typing import Protocol, Self
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
-from daemon.tools.connection import Connect, ConnectionMeans
+from daemon.tools.connection import ConnectionMeans, ServerOpener
 from daemon.tools.server_process import end_orphans
-from daemon.tools.server_task import ServerTask, ToolRecorder
+from daemon.tools.server_task import LIST_PAUSE, ServerTask, ToolRecorder
 from daemon.tools.tool_call import (
     AskNow,
     InputNeeded,
@@ -48,7 +48,7 @@ MOST_ENDING = 5.0
 NOT_CONFIGURED = "There is no server {name} any more: an owner took it out of mcp.json."
 
 
-class Configuration(Protocol):
+class ServerConfiguration(Protocol):
     """The owner's servers; take `changed`, use `current`, then wait for the event."""
 
     @property
@@ -66,8 +66,8 @@ class ConnectedServers:
 
     def __init__(
         self,
-        configuration: Configuration,
-        load: Callable[[], Awaitable[Connect]],
+        configuration: ServerConfiguration,
+        load: Callable[[], Awaitable[ServerOpener]],
         recorder: ToolRecorder,
         clock: Clock,
         means: ConnectionMeans,
@@ -77,7 +77,7 @@ class ConnectedServers:
         self._recorder = recorder
         self._clock = clock
         self._means = means
-        self._connect: Connect | None = None
+        self._connect: ServerOpener | None = None
         self._servers: dict[str, ServerTask] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._tasks = set[asyncio.Task[None]]()
@@ -88,6 +88,7 @@ class ConnectedServers:
         for settings in self._configuration.current.servers.values():
             self._add(settings)
         self._following = asyncio.create_task(self._follow(), name="tool servers")
+        self._following.add_done_callback(self._ended)
         return self
 
     async def __aexit__(
@@ -138,12 +139,15 @@ class ConnectedServers:
             await changed.wait()
 
     async def _record_settings(self, servers: Mapping[str, ToolServerSettings]) -> None:
-        try:
-            await self._recorder.record_settings(servers)
-        except JournalError as error:
-            log.warning("The rules of tool servers could not be recorded: %s", error)
+        while True:
+            try:
+                await self._recorder.record_settings(servers)
+                return
+            except JournalError as error:
+                log.warning("The rules of tool servers could not be recorded, which is retried: %s", error)
+                await self._clock.sleep(LIST_PAUSE)
 
-    def _adapt(self, wanted: Mapping[str, ToolServerSettings], connect: Connect) -> None:
+    def _adapt(self, wanted: Mapping[str, ToolServerSettings], connect: ServerOpener) -> None:
         for name, held in [*self._servers.items()]:
             settings = wanted.get(name)
             if settings and is_same_connection(held.settings, settings):
@@ -160,7 +164,7 @@ class ConnectedServers:
         self._servers[settings.name] = held
         return held
 
-    def _begin(self, held: ServerTask, connect: Connect) -> None:
+    def _begin(self, held: ServerTask, connect: ServerOpener) -> None:
         task = asyncio.create_task(held.run(connect), name=f"tool server {held.name}")
         self._runs[held.name] = task
         self._tasks.add(task)

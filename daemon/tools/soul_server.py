@@ -30,9 +30,6 @@ from daemon.prompts.elements import clean_name_text
 from daemon.tools.served_calls import ServedCallLog
 from daemon.tools.served_tools import ServedCall, ServedCallRefused, ServedText, ServedTool, ServedWords
 
-MOST_BODY_BYTES = 1_000_000
-"""Most bytes of a request of a client."""
-
 MOST_RESULT_CHARACTERS = 100_000
 
 MOST_SESSIONS = 100
@@ -72,9 +69,7 @@ class SoulServer:
             on_list_tools=self._list,
             on_call_tool=self._call,
         )
-        self._manager = StreamableHTTPSessionManager(
-            server, max_request_body_size=MOST_BODY_BYTES, max_sessions=MOST_SESSIONS
-        )
+        self._manager = StreamableHTTPSessionManager(server, max_sessions=MOST_SESSIONS)
         self.application = self._manager.handle_request
 
     @asynccontextmanager

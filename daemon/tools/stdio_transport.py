@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from daemon.sandbox.environment import repair_surrogates
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd
 from daemon.tools.message_lines import EndlessLineError, MessageLines, OversizedLine
-from daemon.tools.message_pace import Pace
+from daemon.tools.message_pace import OutputPace
 from daemon.tools.server_log import ServerLog
 from daemon.tools.server_process import (
     end_server,
@@ -38,6 +39,8 @@ PATIENCE = 1.0
 """Seconds that a process may take to end after its output."""
 
 READ = 2**16
+
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 MOST_LINES = 1_000
 """Most lines that are taken in a second."""
@@ -83,7 +86,7 @@ async def stdio_transport(
 
 async def _read_messages(process: Process, given: Incoming, log: ServerLog, end: ConnectionEnd) -> None:
     """Hand on messages until the end of the output; then say how the process ended."""
-    lines, pace, source = MessageLines(), Pace(MOST_LINES), process.stdout
+    lines, pace, source = MessageLines(), OutputPace(MOST_LINES), process.stdout
     assert source
     async with given:
         try:
@@ -118,19 +121,21 @@ def parse_line(line: bytes | OversizedLine, complain: Callable[[str], None]) -> 
         return JSONRPCError(jsonrpc="2.0", id=line.id, error=ErrorData(code=OVERSIZED, message="oversized"))
     if not line.strip():
         return None
-    for text in (line, _repaired(line)):
+    for text in _readings(line):
         with suppress(ValueError):
             return jsonrpc_message_adapter.validate_json(text, by_name=False)
     complain(f"[no message] {line[:200].decode(errors='replace')}")
     return None
 
 
-def _repaired(line: bytes) -> str:
-    """Return JSON without half surrogates, which the parser of the SDK refuses."""
-    text = line.decode(errors="replace")
-    with suppress(ValueError, RecursionError):
-        return repair_surrogates(json.dumps(json.loads(text), ensure_ascii=False))
-    return text
+def _readings(line: bytes) -> Iterator[bytes | str]:
+    """Yield a line, and what it may mean where the SDK refuses it: with half surrogates, or no UTF-8."""
+    yield line
+    if SURROGATE.search(line):
+        with suppress(ValueError, RecursionError):
+            text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False)
+            yield repair_surrogates(text)
+    yield line.decode(errors="replace")
 
 
 async def _write_messages(sink: asyncio.StreamWriter, taken: Outgoing, end: ConnectionEnd) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from operator import attrgetter
 from typing import Any
@@ -301,7 +301,7 @@ class ToolCatalogue(Projection):
         async with self._recording:
             self.fold()
             known = self._lists.get(listed.server, [])
-            key = f"tools:{listed.server}:{digest(asdict(listed))}"
+            key = f"tools:{listed.server}:{_digest_of(listed)}"
             same = [entry for entry in known if entry.key == key or entry.key.startswith(f"{key}:")]
             if same and same[-1] is known[-1]:
                 return
@@ -314,6 +314,12 @@ class ToolCatalogue(Projection):
 
     async def _append(self, event: Event, key: str, cause: int | None = None) -> None:
         await self.journal.append(TOOLS, event, key=key, author="core", cause=cause)
+
+
+def _digest_of(listed: ToolsListed) -> str:
+    """Return a digest of a list by the digests of its tools: the whole of a long one takes a second."""
+    tools = [(tool.name, tool.tool, tool.digest) for tool in listed.tools]
+    return digest([listed.protocol, listed.rules, listed.left_out, tools])
 
 
 def _why_ended(approval: StandingApproval, listed: ToolsListed) -> str:

@@ -47,6 +47,18 @@ def write(words: Path, name: str, *lines: str, goal: str = "Mend it.") -> None:
     (words / PLAYBOOK_FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
 
 
+def test_a_server_that_a_playbook_names_and_mcp_json_lacks_is_said(
+    words: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(words, "mending", 'actions: [Respond, githup.*, "*.*", "git*.read", time.now]')
+    servers = {name: ToolServerSettings(name=name, command="any") for name in ("github", "time")}
+    code = OwnerCode(registry=REGISTRY, processes=PROCESSES, servers=ToolServersFile(servers=servers))
+    assert check_texts(words, code) == 0
+    doubts = [line for line in capsys.readouterr().out.splitlines() if line.startswith("! playbooks/mending")]
+    assert len(doubts) == 1
+    assert doubts[0].endswith("mcp.json has no server githup, so none of its tools is offered; is it github?")
+
+
 def test_all_is_well(told: Told) -> None:
     status, lines = told()
     assert (status, [line[0] for line in lines]) == (0, ["✓", "✓", "✓", "✓"])

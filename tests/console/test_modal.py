@@ -23,9 +23,9 @@ from daemon.turn.forms import (
 )
 from daemon.turn.questions import Question, ask
 from daemon.turn.speech import say
-from daemon.turn.turn import Turn
+from daemon.turn.turn import Process, Turn
 from rehearsal.people import ALICE
-from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.looks import faults_of
 from tests.console.test_pressing import says
 from tests.console.theatre import theatre
@@ -69,14 +69,18 @@ async def pictured(page: Page, name: str) -> None:
 
 
 async def test_a_form_is_opened_refused_mended_and_sent(tmp_path: Path, browser: Browsing) -> None:
-    processes = {**PROCESSES, "conversation": ordering}
+    processes: dict[str, Process] = {**PROCESSES, "conversation": ordering}
     async with theatre(tmp_path, processes) as (soul, _), browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(soul.url)
         await says(page, soul.url, ALICE.token, DM, "A cake, please")
         fill_in = page.locator(".replies").get_by_role("button", name="Fill in")
-        await fill_in.click()
         form = page.get_by_role("dialog", name="Order a cake")
+        await fill_in.click()
+        await expect(form).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(form).to_have_count(0)
+        await fill_in.click()
         await expect(form).to_contain_text("Tell me what the café needs to know.")
         await expect(form.get_by_role("radio", name="Plum")).to_be_checked()
         await pictured(page, "modal")
@@ -99,19 +103,20 @@ async def test_a_form_is_opened_refused_mended_and_sent(tmp_path: Path, browser:
         await expect(page.locator(".replies .press")).to_have_count(0)
 
 
-async def test_a_form_that_was_closed_is_opened_again(tmp_path: Path, browser: Browsing) -> None:
-    processes = {**PROCESSES, "conversation": ordering}
-    async with theatre(tmp_path, processes) as (soul, _), browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(soul.url)
-        await says(page, soul.url, ALICE.token, DM, "A cake, please")
-        fill_in = page.locator(".replies").get_by_role("button", name="Fill in")
-        form = page.get_by_role("dialog", name="Order a cake")
-        for _ in range(2):
-            await fill_in.click()
-            await expect(form).to_be_visible()
-            await page.keyboard.press("Escape")
-            await expect(form).to_have_count(0)
-        await page.goto(f"{soul.url}/#questions")
-        card = page.locator(".question.open")
-        await expect(card.get_by_role("button", name="Fill in")).to_have_count(0)
+async def test_a_tool_of_the_rehearsed_cafe_asks_by_a_form(address: str, chromium: Windows) -> None:
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(address)
+    await says(page, address, ALICE.token, DM, "Please reserve a table in the café on Friday.")
+    replies = page.locator(".replies")
+    await replies.get_by_role("button", name="Approve").click()
+    await replies.get_by_role("button", name="Fill in").click()
+    form = page.get_by_role("dialog", name="cafe.reserve_table")
+    await expect(form).to_contain_text("For how many people is the table on Friday, and where?")
+    await form.get_by_role("textbox", name="Guests").fill("21")
+    await form.get_by_role("button", name="Send").click()
+    await expect(form.get_by_role("alert")).to_have_text("Too large. At most: 20")
+    await form.get_by_role("textbox", name="Guests").fill("3")
+    await pictured(page, "modal-of-a-tool")
+    await form.get_by_role("button", name="Send").click()
+    await expect(replies).to_contain_text("A table for 3 inside is reserved on Friday.")
+    await expect(replies.locator(".press")).to_have_count(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,11 @@ from aiohttp import web
 
 from config import Settings
 from daemon.app.daemon import RunningDaemon, start_daemon
-from daemon.app.tool_services import RehearsedTools
 from daemon.engine.clock import SystemClock
 from daemon.ports import Open
 from daemon.settings.home import project_root
 from daemon.turn.turn import Process
-from rehearsal.cafe_connection import rehearsed_tools
+from rehearsal.cafe import RehearsedToolServer, rehearsed_cafe
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
@@ -32,7 +31,7 @@ class Theatre:
     toured: bool = False
     bot_token: str = SOUL.bot_token
     app_token: str = SOUL.app_token
-    tools: RehearsedTools | None = None
+    tools: Sequence[RehearsedToolServer] = ()
 
     @asynccontextmanager
     async def mounted(self, app: web.Application) -> AsyncIterator[None]:
@@ -62,7 +61,7 @@ async def theatre(
     clock = SystemClock()
     model = ClaudeUnderstudy(clock, pace=0)
     toured = samples is not None
-    tools = rehearsed_tools() if toured else None
+    tools = [rehearsed_cafe()] if toured else []
     rehearsal = Theatre(store=home / "rehearsal.db", model=model, toured=toured, tools=tools)
     start = start_daemon(
         Settings(port=0, soul_home=home, **settings),

@@ -12,6 +12,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.one_worker import ONE_WORKER
 from tests.mutants.page_access import PAGE_ACCESS
 from tests.mutants.privacy import PRIVACY
+from tests.mutants.soul_clients import SOUL_CLIENTS
 from tests.mutants.tool_calls import TOOL_CALLS
 from tests.mutants.tool_consent import TOOL_CONSENT
 
@@ -25,6 +26,7 @@ ALL: tuple[Mutant, ...] = (
     *MONEY,
     *PAGE_ACCESS,
     *INNER_LIFE_BOUNDS,
+    *SOUL_CLIENTS,
     *TOOL_CALLS,
     *TOOL_CONSENT,
 )

@@ -7,27 +7,28 @@ from pathlib import Path
 
 from mcp import Client
 
-import rehearsal
+from daemon.app.rehearsed_tools import RehearsedTools
+from daemon.settings.mcp_servers import ToolServersFile
 from daemon.tools.connection import ConnectionMeans
 from daemon.tools.tool_call import ToolRequest, ToolResult
-from rehearsal.cafe_connection import CAFE, connect_cafe
-from rehearsal.cafe_server import make_cafe_server
-
-LISTED = Path(rehearsal.__file__).with_name("cafe_tools.json")
+from rehearsal.cafe import rehearsed_cafe
+from rehearsal.cafe_server import make_server
 
 
 async def test_the_list_that_is_known_from_the_start_is_the_list_of_the_server(tmp_path: Path) -> None:
-    async with Client(make_cafe_server(tmp_path / "ledger.json")) as client:
+    async with Client(make_server(tmp_path / "ledger.json")) as client:
         listed = await client.session.list_tools()
     tools = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in listed.tools]
-    assert json.loads(LISTED.read_text(encoding="utf-8")) == tools
+    assert json.loads(rehearsed_cafe().listed.read_text(encoding="utf-8")) == tools
 
 
 async def test_purchases_are_kept_over_a_restart(tmp_path: Path) -> None:
-    means = ConnectionMeans(folder=tmp_path / "tools")
+    means, tools = ConnectionMeans(folder=tmp_path / "tools"), RehearsedTools([rehearsed_cafe()])
+    settings = tools.added_to(ToolServersFile()).servers["cafe"]
+    connect = await tools.load()
 
     async def call(tool: str, **arguments: object) -> str:
-        async with connect_cafe(CAFE, means, lambda: None) as cafe:
+        async with connect(settings, means, lambda: None) as cafe:
             request = ToolRequest(server="cafe", tool=tool, arguments=arguments)
             result = await cafe.call(request, lambda _: None, None)
         assert isinstance(result, ToolResult)

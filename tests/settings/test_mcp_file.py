@@ -410,7 +410,7 @@ def test_secrets_of_all_servers_can_be_masked_and_are_in_no_representation(tmp_p
             "near": {"command": "sh", "args": ["${LONG}"], "env": {"KEY": "of-the-program", "DEBUG": "1"}},
         }
     }
-    found = read_mcp_file(write(tmp_path, content), {**VALUES, "LONG": "of-the-arguments", "HOME": "/home/x"})
+    found = read_mcp_file(write(tmp_path, content), {**VALUES, "LONG": "of-the-arguments", "HOME": "/srv/x"})
     secrets = {"hush-token", "Basic in-the-file", "in-the-file", "of-the-program", "of-the-arguments"}
     assert {*found.secrets} == secrets
     assert [len(one) for one in found.secrets] == sorted((len(one) for one in secrets), reverse=True)

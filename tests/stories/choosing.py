@@ -138,8 +138,8 @@ def whispers(stage: Stage) -> list[tuple[str, str]]:
 
 
 async def pressed(stage: Stage, name: str, label: str) -> None:
-    """Press a button of the pending question, and settle."""
-    [question] = questions(stage)
+    """Press a button of the pending question that people see, and settle."""
+    [question] = [one for one in questions(stage) if one.event.said]
     *_, spoken = stage.soul.journal.entries_at(question.event.said)
     opened = stage.soul.journal.latest_of_kind(question.thread, ConversationOpened)
     assert opened is not None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rehearsal.people import BOB, CAROL
-from tests.stories.choosing import answers, choice, press, questions, told, whispers
+from tests.stories.choosing import answers, choice, press, questions, shown, told, whispers
 from tests.stories.stage import BOB as BOB_DM
 from tests.stories.stage import CAROL as CAROL_DM
 from tests.stories.stage import GENERAL, ME, RANDOM, Stage, reply
@@ -108,11 +108,14 @@ async def test_a_new_tool_of_an_untrusted_server_can_be_left_out(shop: Shop) -> 
 async def test_a_change_voids_the_approval_that_waits_and_every_always(shop: Shop, trusted: bool) -> None:
     await shop.opens(trusted=trusted)
     await shop.allowed()
-    await shop.asked(channel=RANDOM)
+    ts = await shop.asked(channel=RANDOM)
     stage = shop.stage
     assert len(questions(stage)) == 1
     answers(stage, choice("Respond"), reply("It has changed."))
     await changes(shop)
+    *_, (question, buttons), (said, _) = await shown(stage, RANDOM, ts)
+    assert (said, buttons) == ("It has changed.", [])
+    assert "[this has changed or was decided meanwhile" in question
     assert shop.sold == ["a cake"]
     assert "or the owner's rules for it, changed after it was chosen" in told(stage)
     [ended] = stage.entries("tool-allowance-ended")
@@ -180,6 +183,18 @@ async def test_each_owner_is_told_of_a_change_once_even_after_restarts(shop: Sho
         await stage.until(lambda: len(stage.entries("afterthought")) == 2)
         await stage.settled()
         assert [len(await dm_of(stage)), len(await dm_of(stage, BOB_DM, "bob"))] == [1, 1]
+
+
+async def test_an_owner_who_had_everything_forgotten_is_told_of_the_next_change(shop: Shop) -> None:
+    await shop.opens()
+    await changes(shop)
+    stage = shop.stage
+    [task] = stage.entries("afterthought")
+    await press_in_dm(stage, "Leave it out")
+    await stage.soul.journal.forget([task.seq], thread="soul", key="forget", why="asked")
+    await stage.clock.advance(600)
+    await changes(shop, tool(description="Sells your soul."))
+    assert "+Sells your soul." in (await dm_of(stage))[-1][0]
 
 
 async def test_tools_that_cannot_be_offered_are_named_to_the_owner(shop: Shop) -> None:

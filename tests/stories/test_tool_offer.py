@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.stories.choosing import answers, turning
-from tests.stories.stage import ALICE, Stage
+from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.tool_shelf import (
     ERRAND,
     as_text,
@@ -15,6 +17,10 @@ from tests.stories.tool_shelf import (
     using,
     with_tools,
 )
+from tests.texts import ours
+
+ANY_NAME = '"name": {"type": "string"}'
+"""Part of the schema of a choice that takes any name."""
 
 
 async def test_few_tools_are_shown_with_their_schemas_and_used_by_their_names(stage: Stage) -> None:
@@ -24,6 +30,7 @@ async def test_few_tools_are_shown_with_their_schemas_and_used_by_their_names(st
     assert (await stage.answers(ALICE, ts))[-1] == "It is late."
     [called] = servers.requests
     assert (called.server, called.tool, called.arguments) == ("shelf", "look_up", {"word": "ferry"})
+    assert ANY_NAME not in as_text(choosers(stage)[0]["output_config"])
     first, second, *_ = map(as_text, choosers(stage))
     assert "**shelf.look_up**: <described>Look a word up.</described>" in first
     assert "the word to use" in first
@@ -45,6 +52,7 @@ async def test_up_to_a_hundred_tools_have_a_line_each_and_a_search_brings_the_sc
     ts = await stage.say("alice", ALICE, ERRAND)
     assert (await stage.answers(ALICE, ts))[-1] == "It is reported."
     assert [request.arguments for request in servers.requests] == [{"title": "Broken"}]
+    assert ANY_NAME in as_text(choosers(stage)[0]["output_config"])
     first, found, refused, _ = map(as_text, choosers(stage))
     assert "shelf.createIssue: Open a ticket for a bug." in first
     assert "shelf.tool_7: Do the thing number 7." in first
@@ -66,11 +74,13 @@ async def test_of_more_only_the_servers_are_named_with_their_number_of_tools(sta
     assert "big.tool_333: Do the thing number 333." in found
 
 
-async def test_with_500_tools_the_prompt_of_the_chooser_stays_below_4000_tokens(stage: Stage) -> None:
-    await with_tools(stage, (server(), some_tools(500)))
-    errand(stage)
-    await stage.say("alice", ALICE, ERRAND)
-    [request] = choosers(stage)
+async def test_with_500_tools_the_prompt_of_the_chooser_stays_below_4000_tokens(tmp_path: Path) -> None:
+    async with staged(tmp_path, ours) as stage:
+        await stage.wake()
+        await with_tools(stage, (server(), some_tools(500)))
+        errand(stage)
+        await stage.say("alice", ALICE, ERRAND)
+        [request] = choosers(stage)
     sent = {name: request.get(name) for name in ("system", "messages", "output_config")}
     assert len(as_text(sent)) / 3 < 4_000
 

@@ -12,6 +12,7 @@ from rehearsal.people import BOB, CAROL
 from tests.stories.asking_tools import DONE, cafe
 from tests.stories.choosing import outcomes, press, pressed, questions, shown, told, whispers
 from tests.stories.stage import ALICE, GENERAL, Stage, staged
+from tests.stories.test_forgetting import forgotten, traces
 from tests.texts import ours
 
 STALE = (
@@ -116,6 +117,15 @@ async def test_several_rounds_go_on_after_a_restart_between_them(stage: Stage) -
         assert (await stage.answers(ALICE, ts))[-1] == DONE
 
 
+async def test_of_several_questions_of_a_round_none_is_asked_after_a_refusal(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        await here.called("both", ALICE)
+        await pressed(stage, "alice", "Small")
+        await pressed(stage, "alice", "Decline")
+        accepted, refused = {"action": "accept", "content": {"size": "s"}}, {"action": "decline"}
+        assert here.answers() == [{"q0": accepted, "q1": refused, "q2": refused}]
+
+
 async def test_a_call_whose_state_was_forgotten_begins_anew_with_a_fresh_approval(stage: Stage) -> None:
     async with cafe(stage, "modern", "forgets", approval="writes", approvers=["asker"]) as here:
         ts = await here.called("choose", ALICE)
@@ -199,3 +209,15 @@ async def test_a_form_that_nobody_can_fill_in_is_declined(stage: Stage) -> None:
         ts = await here.called("odd", ALICE)
         assert "what no form here can give" in (await stage.answers(ALICE, ts))[1]
         assert here.answers() == [{"q0": {"action": "decline"}}]
+
+
+async def test_what_somebody_entered_is_forgotten_with_them(stage: Stage) -> None:
+    async with cafe(stage, "modern") as here:
+        await here.called("order", ALICE)
+        await here.sent("alice", await here.opened("alice"), "Kaiserschmarrn", "2", None, "1")
+        await stage.settled()
+        assert here.answers()
+        journal = stage.home / "journal.db"
+        assert traces(stage, "Kaiserschmarrn")
+        await forgotten(stage)
+        assert [one for one in traces(stage, "Kaiserschmarrn") if one.startswith(journal.name)] == []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from daemon.inner_life.tick_tools import NO_OWNER
 from rehearsal.people import ALICE
 from tests.stories.choosing import pressed, questions
-from tests.stories.stage import Stage
+from tests.stories.stage import BOB, Stage, reply
 from tests.stories.ticking import do, does, thinks, tick
 from tests.stories.tool_shelf import raw_tool, server, some_tools, with_tools
 
@@ -67,3 +68,27 @@ async def test_a_server_named_like_a_family_of_commands_has_no_commands(stage: S
     assert not servers.requests
     assert "diary.peek:" not in seen.text.replace("1 diary.peek:", "")
     assert seen.results["diary.add"][0] == "yes"
+
+
+async def test_a_call_that_needs_input_asks_nobody_in_the_inner_life(stage: Stage) -> None:
+    servers = await with_tools(stage, (server(), [raw_tool("look_up", needs="word")]), **ALIVE)
+    form = {"message": "Which one?", "requestedSchema": {"type": "object", "properties": {}}}
+    servers.needs = {"which": {"method": "elicitation/create", "params": form}}
+    seen = await does(stage, do("shelf.look_up", word="ferry"))
+    assert "shelf.look_up" in seen.results
+    assert not stage.entries("asked")
+    assert not stage.undone()
+
+
+async def test_what_the_owner_may_not_know_is_not_shown_to_the_owner_for_approval(stage: Stage) -> None:
+    tools = [raw_tool("order", needs="what", reads=False)]
+    servers = await with_tools(stage, (server(), tools), **ALIVE, inner_life_reads_dms=True)
+    stage.model.say(reply("I see."))
+    await stage.say("bob", BOB, "My bees are behind the windmill.")
+    thinks(stage, "Bob has bees.")
+    seen = await tick(stage)
+    assert "behind the windmill" in seen.text
+    after = await does(stage, do("shelf.order", what="honey from behind the windmill"))
+    assert after.results["shelf.order"] == ("no", NO_OWNER)
+    assert not servers.requests
+    assert not questions(stage)

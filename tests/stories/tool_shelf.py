@@ -28,6 +28,8 @@ class ShelfServers(ToolServers):
     said: Callable[[ToolRequest], str] = field(default=lambda request: f"{request.tool} did it")
     requests: list[ToolRequest] = field(default_factory=list)
     away: set[str] = field(default_factory=set)
+    needs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Input that each call needs from people."""
     during: Callable[[], Awaitable[None]] | None = None
     """What happens during the next call."""
 
@@ -41,6 +43,8 @@ class ShelfServers(ToolServers):
         if self.during:
             happens, self.during = self.during, None
             await happens()
+        if self.needs:
+            return InputNeeded(requests=self.needs, state="held")
         return ToolResult(text=self.said(request))
 
     async def read_resource(self, server: str, uri: str) -> ToolResult:

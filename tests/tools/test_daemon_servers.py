@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -42,3 +43,16 @@ async def test_the_daemon_starts_its_servers_records_their_tools_and_ends_them(s
     await stage.sleep()
     assert not is_running(pid)
     assert not record.exists()
+
+
+async def test_a_server_that_hangs_delays_neither_start_nor_end(stage: Stage) -> None:
+    hanging = {**SERVER, "args": [*SERVER["args"], "mute"]}
+    write_servers(stage.words, raw=SERVER, hanging=hanging)
+    began = time.monotonic()
+    await stage.wake()
+    await until(lambda: stage.soul.journal.thread_entries(TOOLS, ToolsListed))
+    assert time.monotonic() - began < 20, "its time to start is 60 s"
+    assert stage.soul.services.tools.connected.state_of("hanging").state == "starting"
+    began = time.monotonic()
+    await stage.sleep()
+    assert time.monotonic() - began < 5

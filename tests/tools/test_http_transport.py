@@ -229,3 +229,21 @@ async def test_the_proxy_of_the_environment_reaches_the_owner_s_address(
     assert (headers["host"], headers["authorization"]) == ("shop.example", SECRET)
     code, _ = error_of(await post("http://127.0.0.1:9/mcp", tmp_path))
     assert (code, len(place.requests)) == (FaultCode.NOT_DONE, 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "limit"),
+    [
+        ("POST", {"mcp-method": "tools/call"}, 37.0),
+        ("POST", {"mcp-method": "subscriptions/listen"}, None),
+        ("GET", {}, None),
+        ("DELETE", {}, 2.0),
+    ],
+)
+async def test_only_streams_of_notices_may_be_silent_for_long(
+    place: Loopback, tmp_path: Path, method: str, headers: dict[str, str], limit: float | None
+) -> None:
+    async with http_client_for(settings(f"{place.url}/mcp", timeout=7.0), tmp_path) as http:
+        request = http.build_request(method, f"{place.url}/mcp", headers=headers)
+        await http.send(request)
+        assert request.extensions["timeout"]["read"] == limit

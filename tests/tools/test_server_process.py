@@ -7,14 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from daemon.tools.server_process import end_orphans, identify
+from daemon.tools.process_identity import ProcessIdentity, identify, identify_by_proc, identify_by_ps
+from daemon.tools.server_process import end_orphans
 from tests.tools.connected import RAW, connected, is_running, raw_server, wait_for
 
 DAEMON = """
@@ -119,6 +120,19 @@ async def test_a_record_that_is_none_kills_nobody(tmp_path: Path, pid: object) -
     (tmp_path / "raw.1.running").write_text("[" * 100_000)
     assert end_orphans(tmp_path) == []
     assert not records(tmp_path)
+
+
+@pytest.mark.parametrize("look", [identify_by_proc, identify_by_ps])
+def test_a_process_has_one_identity_until_it_ends(
+    stranger: int, look: Callable[[int], ProcessIdentity | None]
+) -> None:
+    found = look(stranger)
+    assert found
+    assert look(stranger) == found
+    assert look(os.getpid()) != found
+    os.kill(stranger, signal.SIGKILL)
+    os.waitid(os.P_PID, stranger, os.WEXITED | os.WNOWAIT)  # it is a zombie now
+    assert look(stranger) is None
 
 
 FAKE_BWRAP = """#!/bin/sh

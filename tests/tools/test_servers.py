@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.tools.message_pace import Pace
+from daemon.tools.message_pace import OutputPace
 from daemon.tools.server_log import ServerLog
 from daemon.tools.tool_call import (
     InputNeeded,
@@ -69,10 +69,19 @@ async def test_a_list_is_asked_for_again_when_its_time_to_live_ends(tmp_path: Pa
         await bench.lists_grow_to(2, clock)
 
 
-async def test_an_endless_list_is_refused(tmp_path: Path) -> None:
-    async with connected(tmp_path, raw_server("endless_list")) as bench:
+@pytest.mark.parametrize("fault", ["endless_list", "huge_list"])
+async def test_a_list_without_end_or_of_great_size_is_refused(tmp_path: Path, fault: str) -> None:
+    async with connected(tmp_path, raw_server(fault)) as bench:
         await bench.until("raw", "away")
-        assert bench.servers.state_of("raw").why == "Its list of tools is too long, and was refused."
+        assert bench.servers.state_of("raw").why == "Its list of tools is too large, and was refused."
+
+
+async def test_ten_thousand_tools_are_listed_and_the_loop_goes_on(tmp_path: Path) -> None:
+    async with connected(tmp_path, raw_server("many_tools"), raw_server(name="other")) as bench:
+        while not any(server.name == "raw" for server, _, _ in bench.lists):
+            assert await bench.text("echo", server="other") == '{"text": ""}'
+        [tools] = [tools for server, _, tools in bench.lists if server.name == "raw"]
+        assert len(tools) > 10_000
 
 
 # Results
@@ -334,7 +343,7 @@ async def test_a_flood_of_output_stops_nobody(tmp_path: Path, stream: str) -> No
 
 
 async def test_a_pace_lets_so_many_pass_in_a_period() -> None:
-    pace, began = Pace(100, period=0.05), time.monotonic()
+    pace, began = OutputPace(100, period=0.05), time.monotonic()
     for _ in range(250):
         await pace.take()
     assert time.monotonic() - began > 0.09

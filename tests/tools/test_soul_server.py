@@ -24,6 +24,7 @@ from tests.signed_in import TOKEN
 from tests.stories.choosing import ASKED, answers, calls, choice, offering, told, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_approval import publish, publishing
+from tests.stories.tool_shelf import ERRAND, ON_IT
 from tests.stories.tooling import Shop, selling
 from tests.tools.soul_client import Mode, called, connected, conversation_in, followed, token_in, tried
 
@@ -292,7 +293,7 @@ async def test_the_owner_gets_the_pages_views_without_secrets(stage: Stage) -> N
             assert "[masked]" in text
             assert token not in text
             assert "a-token-of-the-page-itself" not in text
-        for tool in ("open_questions", "people", "costs", "inner_life", "health"):
+        for tool in ("open_questions", "people", "costs", "inner_life", "tools", "health"):
             json.loads(await called(client, tool))
         json.loads(await called(client, "person", id=CAROL.id))
 
@@ -326,20 +327,28 @@ async def test_bad_calls_get_a_sentence_and_odd_ones_an_answer(stage: Stage) -> 
     assert len(stage.model.requests) == 1
 
 
-@pytest.mark.parametrize("approvers", [("owner",), ("asker",)])
-async def test_a_tool_that_asks_first_is_not_called_for_a_client(
-    stage: Stage, approvers: tuple[str, ...]
-) -> None:
-    shop = Shop(stage)
-    stage.settings["mcp_server"] = "all"
-    await shop.opens(approvers=approvers)
+@pytest.mark.parametrize("approver", ["owner", "asker"])
+async def test_a_tool_that_asks_first_is_not_called_for_a_client(stage: Stage, approver: str) -> None:
+    shop = Shop(stage=stage)
+    await shop.opens(mcp_server="all", approvers=[approver])
     async with connected(stage) as client:
-        answers(stage, turning(), selling(), choice("Respond"), reply("I may not."))
-        said = await called(client, "ask", question=ASKED)
-        assert said.startswith("I am on it.\n\nI may not.")
+        answers(stage, ON_IT, selling(), choice("Respond"), reply("I may not."))
+        assert "I may not." in await called(client, "ask", question=ERRAND)
         assert "nobody who may approve" in told(stage)
     assert shop.sold == []
     assert stage.entries("asked", "action") == []
+    assert posts(stage) == []
+
+
+async def test_a_tool_that_needs_no_approval_is_called_for_a_client_as_for_anybody(stage: Stage) -> None:
+    shop = Shop(stage=stage)
+    await shop.opens(mcp_server="public", approval="never")
+    async with connected(stage) as client:
+        answers(stage, ON_IT, selling(), choice("Respond"), reply("Sold."))
+        assert "Sold." in await called(client, "ask", question=ERRAND)
+    assert shop.sold == ["a cake"]
+    [action] = stage.entries("action")
+    assert action.event.args["for"] == ["MCP"]
     assert posts(stage) == []
 
 
@@ -374,3 +383,19 @@ async def test_the_inner_life_neither_hears_a_client_nor_speaks_to_one(stage: St
     slack = soul.slack
     directory = RecipientDirectory(soul.journal, stage.clock, slack.doors, slack.neighbours, slack.meetings)
     assert await directory.thread(thread) == ""
+
+
+async def test_a_client_that_leaves_within_its_request_is_no_fault_of_the_daemon(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    await stage.wake(mcp_server="public")
+    host, _, port = stage.soul.url.removeprefix("http://").partition(":")
+    head = f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token_in(stage.home)}\r\n"
+    head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+    _, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"{head}Content-Length: 500\r\n\r\n{{".encode())
+    await writer.drain()
+    writer.transport.abort()
+    async with connected(stage) as client:
+        assert await names(client) == PUBLIC
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []

@@ -47,6 +47,7 @@ ROUNDS: dict[str, list[list[Message]]] = {
     "endless": [[form("Again?", [])]] * 99,
     "hurry": [[form("Quick!", ["size"], size=SIZES)]],
     "sample": [[]],
+    "both": [[form("Which size?", ["size"], size=SIZES), form("Shall I go on?", []), form("Sure?", [])]],
     "huge": [[form("x" * 200_000, [])]],
     "bill": [[{"mode": "url", "message": "Pay first", "url": "https://pay.example.com/first"}]],
     "odd": [[form("Deep", ["deep"], deep={"type": "object", "properties": {}})]],

@@ -81,7 +81,12 @@ def list_tools(request: Message) -> None:
         more = {"ttlMs": 90_000 if "brief" in sys.argv else 0, "cacheScope": "private"}
     if "endless_list" in sys.argv:
         more["nextCursor"] = "on"
-    answer(request, tools=[tool(name) for name in [*TOOLS, *sorted(CALLS)]], **more)
+    names = [*TOOLS, *sorted(CALLS)]
+    if "many_tools" in sys.argv:
+        names += [f"tool_{n}" for n in range(10_000)]
+    if "huge_list" in sys.argv:
+        names += [f"tool_{n}" for n in range(40_000)]
+    answer(request, tools=[tool(name) for name in names], **more)
 
 
 def listen(request: Message) -> None:
