@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from daemon.actions.action import ActionArguments
 from daemon.answers.choice import DECODER, answer_schema
+from daemon.engine.event import storable_value
 from daemon.prompts.elements import truncate
 from daemon.tools.argument_checks import TYPES, SchemaTooComplex, argument_faults, find_reference, types_of
 
@@ -76,7 +77,7 @@ class ToolArguments(ActionArguments):
             raise _wrong(str(error)) from None
         if faults:
             raise _wrong("; ".join(faults))
-        return {JSON_TEXT: taken}
+        return {JSON_TEXT: storable_value(taken)}
 
     @classmethod
     def model_json_schema(cls, *_args: Any, **_kwargs: Any) -> Schema:

@@ -21,6 +21,7 @@ from tests.core.tool_processes import (
     check_shop,
     check_shop_that_asks,
     shopping,
+    shopping_anew,
     shopping_by_size,
 )
 from tests.core.unusual_processes import (
@@ -396,6 +397,15 @@ SCENARIOS: Mapping[str, CoreScenario] = {
         processes=shopping_by_size,
         sees_all=True,
         check=check_shop_that_asks,
+    ),
+    "tool-new-code": CoreScenario(
+        inputs=[dm(1, "order cups"), pressed(2, "approve", phase=1)],
+        endings=[],
+        script=buying,
+        processes=shopping_anew,
+        sees_all=True,
+        restarts=True,
+        check=check_single_effect,
     ),
     "stubborn": CoreScenario(
         inputs=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, check=check_given_up

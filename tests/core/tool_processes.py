@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from tests.core.file_world import PhaseClock, echo
 from tests.core.unusual_processes import check_single_effect
 from tests.crashes.json_lines import append_line, read_lines
 from tests.crashes.kill_points import KillPoint
+from tests.crashes.worker_runs import count_runs
 
 ROUNDS = 8
 SIZE: Mapping[str, Any] = {
@@ -108,7 +109,7 @@ class FileShop:
         raise NotImplementedError
 
     def _check_intent(self, request: ToolRequest) -> None:
-        known = self._turn.journal.entries_under(self._turn.execution.id)
+        known = self._turn.journal.entries_under(self._turn.execution.path)
         begun = [entry.event.args["arguments"] for entry in of_kind(ActionStarted, known) if _is_order(entry)]
         if request.arguments not in begun:
             raise SystemExit(f"the world sees what is not on disk: {request.arguments}")
@@ -123,7 +124,14 @@ def shopping_by_size(home: Path) -> Mapping[str, Process]:
     return shopping(home, asks=True)
 
 
-def shopping(home: Path, *, asks: bool = False) -> Mapping[str, Process]:
+def shopping_anew(home: Path) -> Mapping[str, Process]:
+    """Offer less in later runs, so that a run that is taken up begins anew."""
+    return shopping(home, offered=("shop.order", "shop.stock") if count_runs(home) == 1 else ("shop.order",))
+
+
+def shopping(
+    home: Path, *, asks: bool = False, offered: Collection[str] = ("shop.order", "shop.stock")
+) -> Mapping[str, Process]:
     """Choose tools of a server in a run."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
@@ -136,7 +144,8 @@ def shopping(home: Path, *, asks: bool = False) -> Mapping[str, Process]:
             approve=approvals.obtain_approval,
             answer_input=ToolQuestions(approvals=approvals).answer_input,
         )
-        tools = [make_tool_action(tool, means) for tool in catalogue.offered().values()]
+        known = catalogue.offered()
+        tools = [make_tool_action(known[name], means) for name in sorted(offered)]
         book = parse_playbook(NAME, turn.text(f"{PLAYBOOK_FOLDER}{NAME}"))
         return await play_to_end(PlaybookRun(turn, book, tools, ROUNDS))
 
@@ -147,7 +156,7 @@ def buying(seen: str, calls: int) -> ModelReply:
     """Look at the stock, order with wrong arguments, then with right ones."""
     if "## Goal" not in seen or "DONE" not in seen:
         return echo(seen, calls)
-    if "5 cups" not in seen:
+    if "5 cups" not in seen and "shop.stock" in seen:
         wanted = {"name": "shop.stock", "args": {}}
     elif "at least 1" not in seen:
         wanted = {"name": "shop.order", "args": FEW}

@@ -98,7 +98,14 @@ def test_arguments_in_json_text_are_checked_like_others() -> None:
     assert taken(TREE, wrong) == "args: child.name: it should be of the type string"
     assert taken(TREE, {"arguments": "{"}) == "args: the arguments are no JSON text that can be read"
     assert taken(TREE, {"arguments": "[" * 9_000}) == "args: the arguments are no JSON text that can be read"
+    deep = "[" * 700 + "]" * 700
+    assert "levels of lists" in taken(TREE, {"arguments": f'{{"name": {deep}}}'})
     assert taken(TREE, {"arguments": "[1]"}) == "args: the arguments have to be a JSON object"
+
+
+def test_characters_that_no_journal_holds_are_replaced() -> None:
+    text = json.dumps({"name": "a\ud800b", "child": {"name": "c\0d"}})
+    assert taken(TREE, {"arguments": text}) == {"name": "a\ufffdb", "child": {"name": "c\ufffdd"}}
 
 
 def test_faults_are_named_with_their_places() -> None:
