@@ -10,8 +10,9 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from daemon.settings.home import write_private
 
@@ -53,12 +54,13 @@ class ConsentAnswers:
         state = parameters.get("state", "")
         if not 0 < len(state) <= LONGEST_PARAMETER:
             return False
-        if "since" not in self._waiting(state):
+        waiting = self._read(self._path(state))
+        if not waiting or "answer" in waiting:
             return False
         given = {name: parameters.get(name, "") for name in ("code", "iss", "error")}
         if any(len(value) > LONGEST_PARAMETER for value in given.values()):
             return False
-        write_private(self._path(state), json.dumps(asdict(ConsentAnswer(**given))))
+        write_private(self._path(state), json.dumps({**waiting, "answer": given}))
         return True
 
     async def wait(self, state: str) -> ConsentAnswer | None:
@@ -66,22 +68,21 @@ class ConsentAnswers:
         path = self._path(state)
         try:
             while True:
-                found = self._waiting(state)
-                if "since" not in found:
-                    return ConsentAnswer(**found) if found else None
+                found = self._read(path)
+                if not found:
+                    return None
+                if "answer" in found:
+                    return ConsentAnswer(**found["answer"])
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
             path.unlink(missing_ok=True)
 
-    def _waiting(self, state: str) -> dict[str, str]:
-        """Return what stands for a state: when it began to wait, or its answer; empty if neither."""
-        return self._read(self._path(state))
-
-    def _read(self, path: Path) -> dict[str, str]:
+    def _read(self, path: Path) -> Mapping[str, Any]:
+        """Return when a flow began to wait, and its answer if it is there; empty if it waits no more."""
         try:
-            found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-            is_late = "since" in found and float(found["since"]) + CONSENT_SECONDS <= self._now()
-        except (OSError, ValueError, TypeError, AttributeError):
+            found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            is_late = float(found["since"]) + CONSENT_SECONDS <= self._now()
+        except (OSError, ValueError, TypeError, KeyError):
             return {}
         return {} if is_late else found
 
