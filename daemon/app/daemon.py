@@ -530,8 +530,7 @@ async def start_daemon(
         tools = make_tool_services(secret, clock, journal, folder, slack, here, servers, rehearsal)
         services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
         view = mount_status(app, services, files)
-        await enter(serve_app(app, listener, most=connection_limit()))
-        await enter(slack)
+        await _serve(stack, app, listener, slack)
         world = await _make_dependencies(stack, services, own, processes, sandbox)
         clear = clear_after_forgetting(settings, rehearsal, here)
         worker = await _run_worker(stack, secret, world, grace, slack, clear, tools)
@@ -547,6 +546,12 @@ async def _open_journal(
     journal = await stack.enter_async_context(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
     write_address(settings.address_path, here)
     return journal
+
+
+async def _serve(stack: AsyncExitStack, app: web.Application, listener: socket, slack: SlackSurface) -> None:
+    """Open the page's port, and learn who the soul is in Slack."""
+    await stack.enter_async_context(serve_app(app, listener, most=connection_limit()))
+    await stack.enter_async_context(slack)
 
 
 async def _connect(stack: AsyncExitStack, slack: SlackSurface) -> None:
