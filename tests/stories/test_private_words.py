@@ -42,7 +42,7 @@ def shown(stage: Stage) -> str:
 async def reads(stage: Stage, ts: str, words: str) -> str:
     for _ in range(40):
         await stage.clock.advance(1)
-        last = (await stage.answers(ALICE, ts))[-1]
+        last = ["", *await stage.answers(ALICE, ts)][-1]
         if words in last:
             return last
     raise AssertionError(last)
