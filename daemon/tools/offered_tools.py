@@ -115,7 +115,9 @@ class OfferedTools:
     def _for_insiders(self, made: ActionDefinition) -> ActionDefinition:
         async def perform(run: ActionContext, args: object) -> Any:
             if not await self._are_insiders(run.turn, _newcomers(run)):
-                raise ActionRefused(run.label("for insiders alone"))
+                why = run.label("for insiders alone")
+                run.report_finding(made.name, f"{run.label('not called')}: {why}")
+                raise ActionRefused(why)
             return await made.perform(run, args)
 
         return replace(made, perform=perform)

@@ -55,7 +55,10 @@ BAD_IDEA = re.compile(r"\b(print|delete|rename|rewrite|throw away)\b.*\b(all|eve
 COUNTS_TO = re.compile(r"\bcount (?:up )?to (?P<end>\d{1,4})\b", re.I)
 DECLINED = "Decline"
 """Label of the button that refuses."""
-FAILED = re.compile(r"it failed\b", re.I)
+NOT_CALLED = "it was not called"
+FAILED = re.compile(
+    rf"(?:it failed|{NOT_CALLED}|the tool reports an error|nobody knows whether this was done)\b", re.I
+)
 UNFINISHED = re.compile(r"\bbefore you are done\b")
 TURNED = (
     (r"\bI am\b|\bI.m\b", "you are"),
@@ -136,12 +139,12 @@ def _came_of(request: ModelRequest) -> str:
     if any(name in LOOKS for name, _ in request.found):
         return _looked_up(request)
     done = [text for name, text in request.found if is_deed(name)]
+    if request.pressed == DECLINED and not (done and not done[-1].startswith(NOT_CALLED)):
+        return f"As you wish{_to(request)}: I have left it."
     if done and FAILED.match(done[-1]):
-        return f"That went wrong{_to(request)}: {done[-1]}."
+        return f"That went wrong{_to(request)}: {done[-1].rstrip('.')}."
     if done:
         return f"Done{_to(request)}. {done[-1]}"
-    if request.pressed == DECLINED:
-        return f"As you wish{_to(request)}: I have left it."
     return ""
 
 

@@ -33,7 +33,7 @@ def follow(page: str, project: Path) -> int:
     done = 0
     for step in STEP.finditer((ROOT / "docs" / page).read_text(encoding="utf-8")):
         if step["file"]:
-            (project / step["file"]).write_text(step["text"], encoding="utf-8")
+            (project / step["file"]).write_text(with_this_python(step["text"]), encoding="utf-8")
             continue
         for command in commands(step["console"]):
             said = printed(command, project)
@@ -53,9 +53,14 @@ def pattern(line: str) -> str:
     return "^" + ".*".join(map(re.escape, line.split("…"))) + "$"
 
 
+def with_this_python(text: str) -> str:
+    """Replace the interpreter of the page, which a copy of the project lacks."""
+    return text.replace(PYTHON, sys.executable)
+
+
 def printed(command: Command, project: Path) -> str:
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "SOUL_HOME": str(project / "var")}
-    line = command.line.replace(PYTHON, sys.executable)
+    line = with_this_python(command.line)
     done = subprocess.run(
         line, shell=True, cwd=project, env=env, capture_output=True, text=True, timeout=300, check=False
     )

@@ -17,7 +17,7 @@ PAGES = {
     "FIRST_PLAYBOOK.md": 4,
     "FIRST_ACTION.md": 3,
     "FIRST_PROCESS.md": 4,
-    "FIRST_TOOL.md": 1,
+    "FIRST_TOOL.md": 2,
     "FIRST_TEST.md": 1,
     "FIRST_COMMAND.md": 1,
     "FIRST_MESSAGE_COMMAND.md": 6,

@@ -12,6 +12,8 @@ import pytest
 from aiohttp import ClientSession, web
 
 from daemon.app.discovery import BUILT_IN
+from rehearsal.claude.asked import asked
+from rehearsal.claude.lines import spoken_line
 from rehearsal.claude.script import answer
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.claude.wished import LOOKS, TALKS
@@ -237,3 +239,20 @@ CLOSED = {"type": "object", "properties": {"actions": {"type": "string"}}, "addi
 async def text(http: ClientSession, url: str, asked: dict[str, Any]) -> str:
     async with http.post(url, json=asked) as response:
         return str((await response.json())["content"][-1]["text"])
+
+
+@pytest.mark.parametrize(
+    ("result", "pressed", "told"),
+    [
+        ("three loaves", "Approve", "Done, Alice. three loaves"),
+        ("it was not called: its server is away.", "Go on", "That went wrong, Alice: it was not called: "),
+        ("nobody knows whether this was done", "Approve", "That went wrong, Alice: nobody knows"),
+        ("it was not called: somebody said no", "Decline", "As you wish, Alice: I have left it."),
+    ],
+)
+def test_the_result_of_a_tool_is_told_as_what_it_is(result: str, pressed: str, told: str) -> None:
+    said = ['<message from="Alice">\nBake it.\n</message>', f"[Alice chose “{pressed}”]"]
+    said.append(f'<result of="bakery.bake">\n{result}\n</result>\n\nAnswer in <say>, and nothing else.')
+    blocks = [{"type": "text", "text": text} for text in said]
+    request = asked({"messages": [{"role": "user", "content": blocks}]})
+    assert spoken_line(request).startswith(told)

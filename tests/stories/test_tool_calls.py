@@ -197,6 +197,7 @@ async def test_a_server_that_died_is_away_and_nobody_is_asked_to_approve_its_too
     [refused] = stage.entries("tool-not-called")
     assert (refused.event.tool, refused.event.code) == ("raw.echo", "away")
     assert "raw.echo was not run: tool away: " in told(stage)
+    assert "not called: tool away: " in stage.asked()[-1], "the one who speaks knows"
 
 
 async def test_a_resource_is_read_if_the_server_itself_linked_it(stage: Stage) -> None:

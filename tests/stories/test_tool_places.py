@@ -73,6 +73,7 @@ async def test_a_guest_who_speaks_up_during_the_work_ends_the_use_of_tools(stage
     await stage.say("alice", GENERAL, f"{ME} please read one")
     assert [request.arguments["text"] for request in servers.requests] == ["one"]
     assert "for insiders alone" in as_text(choosers(stage)[-1])
+    assert "not called: for insiders alone" in stage.asked()[-1], "the one who speaks knows"
 
 
 async def test_nobody_is_offered_tools_while_slack_does_not_say_who_asks(stage: Stage) -> None:
