@@ -38,7 +38,7 @@ CHANGED_MEANWHILE = "changed"
 """Value of the answer to a question about a tool that has changed since."""
 
 OWNER, ASKER = "owner", "asker"
-"""CallApprovers that are no user groups."""
+"""Approvers that are no user groups."""
 
 SHARED = "channel shared with outsiders"
 NO_APPROVER = "giver may no longer approve"
@@ -48,7 +48,7 @@ MOST_SHOWN = 40_000
 """Characters of arguments that are shown to people; a call with more is refused."""
 
 MOST_ADDRESSED = 3
-"""CallApprovers whom a question names."""
+"""Approvers whom a question names."""
 
 QUESTION = "prompts/sentences/approve_tool"
 MAY_BE_DONE = "prompts/sentences/approve_again"
