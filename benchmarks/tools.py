@@ -16,8 +16,8 @@ from benchmarks.ground import ground
 from daemon.app.discovery import load_connections
 from daemon.engine.clock import SystemClock
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
+from daemon.tools.connected_servers import ConnectedServers
 from daemon.tools.connection import ConnectionMeans
-from daemon.tools.servers import ConnectedServers
 from daemon.tools.tool_call import ToolRequest, ToolResult
 
 AIM = 1.5

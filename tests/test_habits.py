@@ -23,7 +23,7 @@ BOUNDARIES = {
     "daemon/inner_life/commands/command.py": 1,
     "daemon/ism.py": 1,
     "daemon/open_thought/executor.py": 1,
-    "daemon/tools/server_task.py": 1,
+    "daemon/tools/connected_server.py": 1,
     "daemon/tools/soul_server.py": 1,
 }
 """Number of `except Exception` by file."""

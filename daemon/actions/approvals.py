@@ -67,13 +67,11 @@ async def hear_what_came(run: ApprovalContext, answered: Answer, choice: str) ->
 
 FENCE = "```"
 
-
 TICK = "\u02cb"
 """Replaces backticks, which would end the code block."""
 
-
 BEGINNING, END = 400, 200
-
+"""Characters of a long value that are shown."""
 
 WIDTH = 160
 """Characters of a piece of a long line."""

@@ -77,7 +77,7 @@ class AnyArguments(ActionArguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedTool:
+class TurnTool:
     """A tool that may be offered in a turn; `make` returns its action. `asks_first`: people approve calls."""
 
     server: str
@@ -102,13 +102,13 @@ class ListedTool:
 class ToolSource(Protocol):
     """Source of the tools of MCP servers, as of a turn's begin."""
 
-    async def tools_of(self, turn: Turn, view: str | None = None) -> Sequence[ListedTool]:
+    async def tools_of(self, turn: Turn, view: str | None = None) -> Sequence[TurnTool]:
         """Return the tools that may be offered to those who asked where the turn speaks, sorted by name.
 
         `view` is the conversation that a tick of the inner life sees, empty if it sees public content alone.
         """
 
-    def resource_reader(self, turn: Turn, tools: Sequence[ListedTool]) -> Sequence[ActionDefinition]:
+    def resource_reader(self, turn: Turn, tools: Sequence[TurnTool]) -> Sequence[ActionDefinition]:
         """Return the action that reads what the servers of these tools linked; none without tools."""
 
 
@@ -116,7 +116,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def matching_tools(tools: Sequence[ListedTool], patterns: Sequence[str]) -> Sequence[ListedTool]:
+def matching_tools(tools: Sequence[TurnTool], patterns: Sequence[str]) -> Sequence[TurnTool]:
     """Return the tools that one of the patterns names: `github.*`, `github.create_issue`, `*.*`."""
     return [one for one in tools if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
 
@@ -126,7 +126,7 @@ class ToolOffer:
     """Tools of a turn as actions; no more of them are described than a prompt can hold."""
 
     turn: Turn
-    tools: Sequence[ListedTool]
+    tools: Sequence[TurnTool]
 
     @cached_property
     def shows_all(self) -> bool:
@@ -149,7 +149,7 @@ class ToolOffer:
         return self.turn.prompt(FIND_TEXT, tools=fence_result("\n".join(lines), LONGEST_WHOLE))
 
 
-def _counts(tools: Sequence[ListedTool]) -> Iterator[str]:
+def _counts(tools: Sequence[TurnTool]) -> Iterator[str]:
     counts = Counter(one.server for one in tools)
     for server, count in sorted(counts.items())[:MOST_SERVERS]:
         yield f"{server}: {count}"
@@ -158,13 +158,13 @@ def _counts(tools: Sequence[ListedTool]) -> Iterator[str]:
         yield f"… ({left})"
 
 
-def _shown(one: ListedTool) -> ActionDefinition:
+def _shown(one: TurnTool) -> ActionDefinition:
     made = one.make()
     described = truncate(one_line(made.description), LONGEST_DESCRIPTION)
     return replace(made, description=described, by_others=True, logs_result=False)
 
 
-def _unlisted(one: ListedTool) -> ActionDefinition:
+def _unlisted(one: TurnTool) -> ActionDefinition:
     async def perform(_run: ActionContext, _args: object) -> str:
         raise TypeError(f"{one.name} is performed by the action that it stands for")
 
@@ -193,7 +193,7 @@ class FindToolArguments(StrictArguments):
     ]
 
 
-def find_tool(tools: Sequence[ListedTool], description: str) -> ActionDefinition:
+def find_tool(tools: Sequence[TurnTool], description: str) -> ActionDefinition:
     """Return the action that finds tools by words and shows their arguments."""
 
     async def perform(run: ActionContext, args: FindToolArguments) -> str:
@@ -212,13 +212,13 @@ def find_tool(tools: Sequence[ListedTool], description: str) -> ActionDefinition
     )
 
 
-def described_tool(one: ListedTool) -> str:
+def described_tool(one: TurnTool) -> str:
     """Return a tool's name, description and arguments as text."""
     described = truncate(one_line(one.tool.description), LONGEST_DESCRIPTION)
     return f"{one.name}: {described}\nargs: {truncate(one.schema_text, LONGEST_SCHEMA)}"
 
 
-def search_tools(tools: Sequence[ListedTool], query: str) -> Sequence[ListedTool]:
+def search_tools(tools: Sequence[TurnTool], query: str) -> Sequence[TurnTool]:
     """Return the tools that fit best, by full text search over names and descriptions."""
     exact = [one for one in tools if one.name == query.strip()]
     if exact:

@@ -128,6 +128,8 @@ class OldSession:
 
 
 class StdioBridge:
+    """Bridge from lines of a client to requests to the daemon, and back to `outgoing`."""
+
     def __init__(self, settings: Settings, outgoing: BinaryIO) -> None:
         self._settings = settings
         self._outgoing = outgoing

@@ -19,7 +19,7 @@ from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.tools.connection import (
     ConnectionEnd,
     ConnectionMeans,
-    ListedTools,
+    RawToolList,
     ServerConnection,
     ServerOpener,
 )
@@ -40,6 +40,8 @@ class RehearsedServer(Protocol):
 
 
 class RehearsedServers(Protocol):
+    """A rehearsal that has servers of its own."""
+
     @property
     def tools(self) -> Sequence[RehearsedServer]: ...
 
@@ -101,8 +103,8 @@ class InProcessConnection:
         self._serving: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
-    async def list_tools(self) -> ListedTools:
-        return ListedTools(tools=json.loads(self._server.listed.read_text(encoding="utf-8")))
+    async def list_tools(self) -> RawToolList:
+        return RawToolList(tools=json.loads(self._server.listed.read_text(encoding="utf-8")))
 
     async def call(
         self, request: ToolRequest, progress: Callable[[str], None], ask: AskNow | None

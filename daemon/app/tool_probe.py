@@ -15,8 +15,8 @@ from daemon.app.tool_status import state_line
 from daemon.engine.clock import Clock
 from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
+from daemon.tools.connected_servers import ConnectedServers
 from daemon.tools.connection import ConnectionMeans
-from daemon.tools.servers import ConnectedServers
 from daemon.tools.tool_call import ServerState
 from daemon.tools.tool_catalogue import OfferedTool, read_rules, rules_as_json
 from daemon.tools.tool_definitions import read_tool_list

@@ -20,16 +20,16 @@ from daemon.lifetime import in_background
 from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.mcp_configuration import ToolServersConfiguration
 from daemon.slack.surface import SlackSurface
+from daemon.tools.connected_servers import ConnectedServers
 from daemon.tools.connection import ConnectionMeans
 from daemon.tools.elicitation import ToolQuestions
 from daemon.tools.linked_resources import resource_action
 from daemon.tools.mcp_tools import make_tool_action
-from daemon.tools.offered_tools import OfferedTools
-from daemon.tools.servers import ConnectedServers
 from daemon.tools.tool_approvals import ToolApprovals
 from daemon.tools.tool_call import ToolServers
 from daemon.tools.tool_calls import ToolMeans
 from daemon.tools.tool_catalogue import ToolCatalogue
+from daemon.tools.tool_source import RecordedToolSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class ToolServices:
     configuration: ToolServersConfiguration
     catalogue: ToolCatalogue
     connected: ConnectedServers
-    offered: OfferedTools
+    source: RecordedToolSource
     consents: PageConsents
 
     @asynccontextmanager
@@ -81,16 +81,16 @@ def make_tool_services(
         consents=PageConsents(
             configuration, settings.soul_home, settings.console_url.rstrip("/") or here, clock.now
         ),
-        offered=_make_offered_tools(configuration, catalogue, slack, servers or connected),
+        source=_make_tool_source(configuration, catalogue, slack, servers or connected),
     )
 
 
-def _make_offered_tools(
+def _make_tool_source(
     configuration: ToolServersConfiguration,
     catalogue: ToolCatalogue,
     slack: SlackSurface,
     servers: ToolServers,
-) -> OfferedTools:
+) -> RecordedToolSource:
     def url_of(server: str) -> str:
         settings = configuration.current.servers.get(server)
         return settings.url if settings else ""
@@ -99,13 +99,12 @@ def _make_offered_tools(
     questions = ToolQuestions(approvals=approvals, url_of=url_of)
     means = ToolMeans(
         servers=servers,
-        newest=catalogue.newest,
-        approve=approvals.obtain_approval,
-        answer_input=questions.answer_input,
-        ask_during_call=questions.ask_during_call,
+        catalogue=catalogue,
+        approvals=approvals,
+        questions=questions,
     )
-    return OfferedTools(
-        recorded=catalogue,
+    return RecordedToolSource(
+        catalogue=catalogue,
         make=partial(make_tool_action, means=means),
         make_reader=partial(resource_action, servers),
         people=slack,

@@ -372,10 +372,10 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
     life = None
-    registry = make_registry(given, own, tools=services.tools.offered)
+    registry = make_registry(given, own, tools=services.tools.source)
     if settings.inner:
         means = make_command_dependencies(services, settings.inner, library)
-        registry = make_registry(given, own, make_commands(means), services.tools.offered)
+        registry = make_registry(given, own, make_commands(means), services.tools.source)
         life = make_inner_life(means, registry, journal, slack.neighbours)
     processes = bind_processes(
         PROCESSES,
@@ -477,7 +477,7 @@ def make_turn_dependencies(
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
         own_actions=own_actions,
         actions=frozenset(actions),
-        servers_at=services.tools.offered.servers_at,
+        servers_at=services.tools.source.servers_at,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,

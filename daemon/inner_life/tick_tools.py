@@ -16,7 +16,7 @@ from daemon.actions.action import (
     bind_action,
     checked_arguments,
 )
-from daemon.actions.tool_offer import ListedTool, ToolOffer, ToolSource
+from daemon.actions.tool_offer import ToolOffer, ToolSource, TurnTool
 from daemon.inner_life.commands.command import CommandResult, TickContext
 from daemon.inner_life.commands.message_commands import record_decision, record_lookup
 from daemon.inner_life.recipients import OpenDm
@@ -92,7 +92,7 @@ def _lines(offered: Sequence[ActionDefinition]) -> Iterator[str]:
             yield f"- {one.name}: <described>{described}</described> args: <described>{schema}</described>"
 
 
-def _as_command(definition: ActionDefinition, asks: ListedTool | None, open_dm: OpenDm) -> ActionDefinition:
+def _as_command(definition: ActionDefinition, asks: TurnTool | None, open_dm: OpenDm) -> ActionDefinition:
     """Return a tool as a command; one that `asks` first is only requested."""
 
     async def perform(tick: TickContext, args: BaseModel | None) -> CommandResult:
@@ -105,7 +105,7 @@ def _as_command(definition: ActionDefinition, asks: ListedTool | None, open_dm: 
     return replace(definition, perform=perform, stands_for=None, inner=True)
 
 
-def _checked_arguments(tool: ListedTool, args: BaseModel | None) -> Mapping[str, Any]:
+def _checked_arguments(tool: TurnTool, args: BaseModel | None) -> Mapping[str, Any]:
     """Return the arguments as JSON. Raises ActionRefused if they do not fit."""
     form = tool.make().args
     if args is None or form is None:
@@ -114,7 +114,7 @@ def _checked_arguments(tool: ListedTool, args: BaseModel | None) -> Mapping[str,
 
 
 async def _request_call(
-    tick: TickContext, tool: ListedTool, arguments: Mapping[str, Any], open_dm: OpenDm
+    tick: TickContext, tool: TurnTool, arguments: Mapping[str, Any], open_dm: OpenDm
 ) -> CommandResult:
     """Have an owner asked in a direct message; the call is made there, and its end is a process's end."""
     request = ToolCallRequested(

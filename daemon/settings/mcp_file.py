@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from daemon.settings.home import decode_text
-from daemon.settings.mcp_rules import ConfigObject
 from daemon.settings.mcp_server_keys import ServerReader
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
+from daemon.settings.mcp_values import ConfigObject
 from daemon.settings.mcp_variables import VARIABLE, ServerVariables, shown_name
 from daemon.settings.trusted_file import read_trusted_file
 

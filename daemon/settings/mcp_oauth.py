@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from daemon.settings.mcp_rules import read_list, read_object, read_text
 from daemon.settings.mcp_servers import OAuthGrant, OAuthSettings
+from daemon.settings.mcp_values import read_list, read_object, read_text
 from daemon.settings.parse import UNSENDABLE, read_url
 
 GRANTS: Sequence[OAuthGrant] = ("authorization_code", "client_credentials")

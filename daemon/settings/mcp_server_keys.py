@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from daemon.settings.mcp_oauth import read_oauth
-from daemon.settings.mcp_rules import (
+from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.settings.mcp_values import (
     ConfigObject,
     read_any_text,
     read_approval,
@@ -25,7 +26,6 @@ from daemon.settings.mcp_rules import (
     read_truth_value,
     suggestion,
 )
-from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.settings.mcp_variables import ServerVariables, is_shown, shown_name
 from daemon.settings.parse import SECRETS, UNSENDABLE, read_url
 

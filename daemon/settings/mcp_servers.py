@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,9 +15,14 @@ APPROVE_WRITES: Sequence[tuple[str, ApprovalRule]] = (("*", "writes"),)
 LEAST_SECRET = 6
 """Fewest characters of a value that is masked: shorter ones (`1`, `true`, `debug`) are parts of any text."""
 
+SECRET_NAME = re.compile("key|token|secret|pass|auth|credential", re.IGNORECASE)
+"""Pattern in the names of variables that hold secrets."""
+
+KEY_LIKE = re.compile(r"(?=[^/\\]*[0-9])[^\s/\\]{16,}")
+"""Form of a value that may be a key, and is no path, sentence or name."""
+
 DIRECT_MESSAGES = "dm"
 """Word for direct messages among the channels of a server."""
-
 
 OAuthGrant = Literal["authorization_code", "client_credentials"]
 
@@ -74,12 +80,26 @@ class ToolServerSettings:
         return _maskable([*self.filled, *self.env.values(), *self._sent()])
 
     @property
+    def answer_secrets(self) -> Sequence[str]:
+        """Secrets to be masked in what the server answers.
+
+        Its environment also holds values that are none, as a time zone or a folder, which its results need.
+        """
+        likely = {*self._likely_variables(), *self._sent(), *filter(KEY_LIKE.fullmatch, self.filled)}
+        return [secret for secret in self.secrets if secret in likely]
+
+    @property
     def has_written_secrets(self) -> bool:
         """True if secrets may stand in the file itself, and not only the names of variables."""
         values = [*self.headers.values(), *self.env.values(), self.oauth.client_secret]
         return any(
             len(value) >= LEAST_SECRET and not any(one in value for one in self.filled) for value in values
         )
+
+    def _likely_variables(self) -> Iterator[str]:
+        for name, value in self.env.items():
+            if SECRET_NAME.search(name) or KEY_LIKE.fullmatch(value):
+                yield value
 
     def _sent(self) -> Iterator[str]:
         """Yield each header's value, its last word (the token of `Bearer …`), and the client's secret."""

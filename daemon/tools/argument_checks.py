@@ -184,11 +184,11 @@ class _SchemaCheck:
     # Schemas within schemas
 
     def all_of(self, value: Any, expected: Any, _schema: Any, place: str, depth: int) -> Faults:
-        for one in _list(expected):
+        for one in list_or_empty(expected):
             yield from self.faults(value, one, place, depth)
 
     def any_of(self, value: Any, expected: Any, _schema: Any, place: str, depth: int) -> Faults:
-        forms = _list(expected)
+        forms = list_or_empty(expected)
         if not forms or any(self.fits(value, one, depth) for one in forms):
             return
         alike = [one for one in forms if not any("type" in fault for fault in self._first(value, one, depth))]
@@ -203,7 +203,7 @@ class _SchemaCheck:
         return () if found is None or found[0] else (found[1],)
 
     def one_of(self, value: Any, expected: Any, schema: Any, place: str, depth: int) -> Faults:
-        forms = _list(expected)
+        forms = list_or_empty(expected)
         fitting = sum(self.fits(value, one, depth) for one in forms)
         if forms and not fitting:
             yield from self.any_of(value, expected, schema, place, depth)
@@ -257,7 +257,7 @@ class _SchemaCheck:
     def required(self, value: Any, expected: Any, _schema: Any, place: str, _depth: int) -> Faults:
         if not isinstance(value, Mapping):
             return
-        for name in _list(expected):
+        for name in list_or_empty(expected):
             self.spend()
             if isinstance(name, str) and name not in value:
                 yield _within(place, name), "it is missing"
@@ -282,13 +282,13 @@ class _SchemaCheck:
         if isinstance(expected, list):  # draft 7
             yield from self.prefix_items(value, expected, schema, place, depth)
             return
-        first = len(_list(schema.get("prefixItems")))
+        first = len(list_or_empty(schema.get("prefixItems")))
         for number, inner in enumerate(value[first:], first):
             yield from self.faults(inner, expected, f"{place}[{number}]", depth)
 
     def prefix_items(self, value: Any, expected: Any, _schema: Any, place: str, depth: int) -> Faults:
         if isinstance(value, list):
-            for number, (inner, schema) in enumerate(zip(value, _list(expected), strict=False)):
+            for number, (inner, schema) in enumerate(zip(value, list_or_empty(expected), strict=False)):
                 yield from self.faults(inner, schema, f"{place}[{number}]", depth)
 
     def contains(self, value: Any, expected: Any, schema: Any, place: str, depth: int) -> Faults:
@@ -336,8 +336,9 @@ Rule = Callable[[_SchemaCheck, Any, Any, Any, str, int], Faults]
 
 @dataclass(frozen=True, slots=True)
 class SizeBound:
-    """Rule on the size of a value of this kind: its number, or the number of its parts. `said` has {} for the
-    bound.
+    """Rule on the size of values of this `kind`: a number itself, or the count of its parts.
+
+    `said` is the fault, with {} for the bound.
     """
 
     kind: type | tuple[type, ...]
@@ -405,7 +406,8 @@ RULES: Mapping[str, Rule] = {
 """Keywords that are checked, in this order."""
 
 
-def _list(value: object) -> list[Any]:
+def list_or_empty(value: object) -> list[Any]:
+    """Return a list as it is, and any other value as none."""
     return value if isinstance(value, list) else []
 
 

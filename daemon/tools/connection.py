@@ -26,8 +26,11 @@ class ConsentNeeded(ConnectionFailed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedTools:
-    """Tools as JSON, as the server defined them; the list holds for `ttl` seconds, 0: until it says so."""
+class RawToolList:
+    """Tools as JSON, as the server defined them.
+
+    The list holds for `ttl` seconds; if that is 0, until the server says that it has changed.
+    """
 
     tools: Sequence[Mapping[str, Any]]
     ttl: float = 0.0
@@ -64,7 +67,7 @@ class ServerConnection(Protocol):
     @property
     def protocol(self) -> str: ...
 
-    async def list_tools(self) -> ListedTools:
+    async def list_tools(self) -> RawToolList:
         """Ask for the tools. Raises ConnectionFailed."""
 
     async def call(

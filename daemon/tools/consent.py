@@ -38,7 +38,7 @@ from daemon.web.guarded_transport import Resolve, resolve_host
 
 CLIENT_NAME = "Soul daemon"
 
-Show = Callable[[str], Awaitable[None]]
+ShowAddress = Callable[[str], Awaitable[None]]
 """Function that shows a person the address at which to consent."""
 
 
@@ -50,7 +50,7 @@ class ConsentProvider(OAuthClientProvider):
         settings: ToolServerSettings,
         redirect: str,
         answers: ConsentAnswers,
-        show: Show,
+        show: ShowAddress,
         client: OAuthClientInformationFull | None,
         lacking: str = "",
     ) -> None:
@@ -104,7 +104,7 @@ async def give_consent(
     settings: ToolServerSettings,
     home: Path,
     redirect: str,
-    show: Show,
+    show: ShowAddress,
     now: Callable[[], float],
     *,
     register: bool = False,

@@ -28,7 +28,7 @@ from daemon.tools.http_faults import (
     fault_of_status,
     unclear,
 )
-from daemon.tools.message_lines import MOST_VALUES, EventValueCounter, ValueCounter
+from daemon.tools.server_output import MOST_VALUES, EventValueCounter, ValueCounter
 from daemon.tools.token_store import TokenStore
 from daemon.web.address_policy import AddressPolicy, AddressRefused, WebAddress, parse_address
 from daemon.web.guarded_transport import PolicyTransport, Resolve, resolve_host

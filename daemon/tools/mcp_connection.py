@@ -22,11 +22,10 @@ from daemon.lifetime import in_background
 from daemon.sandbox.foreign_output import mask_given
 from daemon.settings.home import VERSION
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.tools.connection import ConnectionEnd, ConnectionFailed, ConnectionMeans, ListedTools
-from daemon.tools.known_secrets import answer_secrets
-from daemon.tools.mcp_call import OpenCall
+from daemon.tools.connection import ConnectionEnd, ConnectionFailed, ConnectionMeans, RawToolList
 from daemon.tools.mcp_errors import FAILURES, LIST_TOO_LARGE, explain_failure, quote, read_error
 from daemon.tools.mcp_transports import open_transport
+from daemon.tools.open_call import OpenCall
 from daemon.tools.token_store import TokenStore
 from daemon.tools.tool_call import (
     AskNow,
@@ -40,9 +39,8 @@ from daemon.tools.tool_results import read_contents, read_result
 
 CLIENT = types.Implementation(name="soul", version=VERSION)
 
-MOST_PAGES = 200
-MOST_TOOLS = 20_000
-"""Most tools of a server; a list without end is refused."""
+MOST_PAGES, MOST_TOOLS = 200, 20_000
+"""Most pages and tools of a list; one without end is refused."""
 
 LISTEN_PAUSE = 30.0
 """Seconds after which a lost stream of changes is opened again."""
@@ -68,7 +66,7 @@ async def open_connection(
         async with connection.opened(open_transport(settings, means, end)):
             yield connection
     except FAILURES as error:
-        raise explain_failure(error, end.why, [*means.secrets, *answer_secrets(settings)]) from error
+        raise explain_failure(error, end.why, [*means.secrets, *settings.answer_secrets]) from error
 
 
 class McpConnection:
@@ -82,7 +80,7 @@ class McpConnection:
         end: ConnectionEnd,
     ) -> None:
         self._settings = settings
-        self._lasting_secrets = [*means.secrets, *answer_secrets(settings)]
+        self._lasting_secrets = [*means.secrets, *settings.answer_secrets]
         self._tokens = TokenStore(means.folder.parent, settings.name, settings.url)
         self._changed = changed
         self._end = end
@@ -115,7 +113,7 @@ class McpConnection:
     async def wait_until_lost(self) -> str:
         return await self._end.wait()
 
-    async def list_tools(self) -> ListedTools:
+    async def list_tools(self) -> RawToolList:
         found: list[Mapping[str, Any]] = []
         cursor, ttl = None, 0
         try:
@@ -128,7 +126,7 @@ class McpConnection:
                 if len(found) > MOST_TOOLS:
                     break
                 if not cursor:
-                    return ListedTools(tools=found, ttl=ttl / 1_000)
+                    return RawToolList(tools=found, ttl=ttl / 1_000)
         except (MCPError, ValidationError, RecursionError) as error:
             raise explain_failure(error, self._end.why, self._secrets) from error
         raise ConnectionFailed(LIST_TOO_LARGE)

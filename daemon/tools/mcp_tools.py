@@ -1,4 +1,4 @@
-"""Tools of MCP servers as actions, and the action that reads what a server linked."""
+"""Tools of MCP servers as actions."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from daemon.sandbox.bubblewrap import find_bwrap, isolated_argv
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd, ConnectionFailed, ConnectionMeans
 from daemon.tools.http_transport import http_client_for
-from daemon.tools.message_lines import MOST_MESSAGE_BYTES
 from daemon.tools.server_log import ServerLog
+from daemon.tools.server_output import MOST_MESSAGE_BYTES
 from daemon.tools.stdio_transport import stdio_transport
 
 

@@ -12,13 +12,13 @@ from daemon.console.overview import PressRefusal
 from daemon.engine.exceptions import JournalError
 from daemon.kinds import ToolsListed
 from daemon.knowledge.visibility import KnownChannels
+from daemon.tools.connected_servers import ConnectedServers
 from daemon.tools.standing_approvals import (
     approvals_as_json,
     numbered_approvals,
     take_back,
     waiting_as_json,
 )
-from daemon.tools.tool_call import ServerState
 from daemon.tools.tool_catalogue import OfferedTool, ToolCatalogue, read_rules
 
 NO_APPROVAL = PressRefusal(status=404, why="There is no such standing approval any more.")
@@ -28,14 +28,6 @@ NO_CHANGE = PressRefusal(
 NO_OWNER = PressRefusal(status=403, why="Only an owner of the soul may do this: set OWNER_USER_IDS.")
 
 LONGEST_DESCRIPTION = 400
-
-
-class ServerStates(Protocol):
-    """States of the configured servers."""
-
-    @property
-    def names(self) -> Sequence[str]: ...
-    def state_of(self, server: str) -> ServerState: ...
 
 
 class ServerConsents(Protocol):
@@ -54,7 +46,7 @@ class OwnerToolsPage:
     """
 
     catalogue: ToolCatalogue
-    servers: ServerStates
+    servers: ConnectedServers
     consents: ServerConsents
     faults: Callable[[], Sequence[str]]
     places: KnownChannels

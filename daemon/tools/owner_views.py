@@ -69,7 +69,10 @@ class JournalArguments(ServedArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerViews:
-    """`trace` returns the text of a trace, and raises LookupError with a sentence; `health` is JSON."""
+    """Views for the owner.
+
+    `trace` returns the text of a trace, and raises LookupError with a sentence; `health` returns JSON.
+    """
 
     overview: PageOverview
     inner: InnerLifePage

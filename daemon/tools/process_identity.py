@@ -17,7 +17,9 @@ ENDED = "ZX"
 """States of a process that has ended and that nobody has asked about yet."""
 
 PS_TIME = "%a %b %d %H:%M:%S %Y"
+
 PATIENCE = 5.0
+"""Seconds that `ps` may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ WORDS = frozenset(
 """Whole words of a name, or whole names, that show the same."""
 
 HARMLESS = ("secretary", "secretariat", "cookieless", "ibanez")
+"""Words that hold a stem and ask for no secret."""
 
 SENTENCE = re.compile(
     r"\b(?:pass ?(?:word|phrase|code|wort)s?|kennw[oö]rt\w*|(?:api|access|secret|private|signing) ?keys?"

@@ -25,6 +25,8 @@ class ServedLimits:
 
 
 class ServedCallLog:
+    """Record of clients' calls, and whether their limits are reached."""
+
     def __init__(self, journal: Journal, clock: Clock, budget: DailyBudget, limits: ServedLimits) -> None:
         self._journal = journal
         self._clock = clock

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from daemon.sandbox.foreign_output import mask_secrets, strip_control_text
-from daemon.tools.message_pace import OutputPace
+from daemon.tools.server_output import OutputPace
 
 MOST_LOG_BYTES = 500_000
 """Most bytes of a log; the one before it is kept, too."""
@@ -20,6 +20,7 @@ MOST_SECOND_BYTES = 1_000_000
 """Most bytes that are taken in a second."""
 
 READ = 2**14
+"""Most bytes of one read."""
 
 
 class ServerLog:

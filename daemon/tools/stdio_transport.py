@@ -24,9 +24,8 @@ from daemon.lifetime import run_to_end
 from daemon.sandbox.environment import repair_surrogates
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd
-from daemon.tools.message_lines import EndlessLineError, MessageLines, OversizedLine
-from daemon.tools.message_pace import OutputPace
 from daemon.tools.server_log import ServerLog
+from daemon.tools.server_output import EndlessLineError, MessageLines, OutputPace, OversizedLine
 from daemon.tools.server_process import (
     end_server,
     has_ended,
@@ -39,8 +38,10 @@ PATIENCE = 1.0
 """Seconds that a process may take to end after its output."""
 
 READ = 2**16
+"""Most bytes of one read."""
 
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Escape of half a surrogate pair in JSON."""
 
 MOST_LINES = 1_000
 """Most lines that are taken in a second."""

@@ -1,4 +1,4 @@
-"""A call of a tool: request, results, and the ways in which it fails."""
+"""Interface of the tool servers: calls with their results and failures, and the states of connections."""
 
 from __future__ import annotations
 
@@ -57,15 +57,6 @@ AskNow = Callable[[Mapping[str, Any]], Any]
 """Function that asks people during an open call, for servers of the older era."""
 
 
-class OpenQuestions(Protocol):
-    """Questions of an open call: an AskNow that ends with the call."""
-
-    def __call__(self, request: Mapping[str, Any], /) -> Any: ...
-
-    async def end(self) -> None:
-        """End what is being asked; no step of the call follows afterwards."""
-
-
 class ToolServers(Protocol):
     """Connections to the configured servers."""
 
@@ -83,12 +74,15 @@ class ToolServers(Protocol):
         """Read a resource that the server linked. Raises ToolCallFailed."""
 
 
+ConnectionState = Literal["starting", "ready", "away", "needs consent", "off"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerState:
     """State of a connection. `why` says what is wrong and what to do; `latency` is of the last call (s)."""
 
     name: str
-    state: Literal["starting", "ready", "away", "needs consent", "off"]
+    state: ConnectionState
     why: str = ""
     since: float = 0.0
     protocol: str = ""

@@ -6,9 +6,9 @@ it, people are told, and the model sees it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from daemon.actions.action import ActionContext
 from daemon.ism import ActionRefused
@@ -18,10 +18,10 @@ from daemon.prompts.chooser import fence_result
 from daemon.prompts.elements import truncate
 from daemon.settings.limits import CONTINUE
 from daemon.tools.call_doubts import is_in_doubt, record_doubt, settle_doubt
-from daemon.tools.tool_approvals import askers_of
+from daemon.tools.elicitation import ToolQuestions
+from daemon.tools.tool_approvals import ToolApprovals, askers_of
 from daemon.tools.tool_call import (
     InputNeeded,
-    OpenQuestions,
     StateExpired,
     ToolCallFailed,
     ToolOutcomeUnknown,
@@ -29,7 +29,7 @@ from daemon.tools.tool_call import (
     ToolResult,
     ToolServers,
 )
-from daemon.tools.tool_catalogue import OfferedTool
+from daemon.tools.tool_catalogue import OfferedTool, ToolCatalogue
 from daemon.tools.tool_observations import ToolObserver, is_unknown, wait_unless_stopped
 from daemon.turn.input_policy import DELIBERATION_PROCESS
 from daemon.turn.open_questions import withdraw_questions_of_steps
@@ -40,39 +40,21 @@ MOST_QUESTIONS = 10
 
 LONGEST_PROGRESS = 80
 
+INPUT_STEP = "input"
+"""Name of the steps that ask people for input."""
+
 UNREACHABLE = ("away", "off", "needs consent")
 """States in which a server is not called."""
 
 
-class ObtainApproval(Protocol):
-    """Function that asks whoever may approve a call, if that is needed. Raises ActionRefused."""
-
-    async def __call__(
-        self,
-        run: ActionContext,
-        tool: OfferedTool,
-        arguments: Mapping[str, Any],
-        *,
-        may_be_done: bool = False,
-    ) -> None: ...
-
-
-AnswerInput = Callable[[ActionContext, OfferedTool, InputNeeded, str], Awaitable[Mapping[str, Any] | None]]
-"""Function that asks people for the input of a call, in steps of the given name; None if they decline."""
-
-AskDuringCall = Callable[[ActionContext, OfferedTool], OpenQuestions]
-"""Function that returns the questions of a server of the older era during an open call."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMeans:
-    """Dependencies of tool calls. `newest` returns a tool as offered now, by name."""
+    """Dependencies of tool calls."""
 
     servers: ToolServers
-    newest: Callable[[str], OfferedTool | None]
-    approve: ObtainApproval
-    answer_input: AnswerInput | None = None
-    ask_during_call: AskDuringCall | None = None
+    catalogue: ToolCatalogue
+    approvals: ToolApprovals
+    questions: ToolQuestions
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,7 +86,7 @@ class ToolCall:
         await self._check_limit()
         with self.turn.deps.gauge.count_tool_call(self.turn.root) as self.end_count:
             doubted = not self.tool.is_repeatable and is_in_doubt(self.turn, self.name)
-            await self.means.approve(self.run, self.tool, self.arguments, may_be_done=doubted)
+            await self._obtain_approval(may_be_done=doubted)
             observed = await self._observe(again=doubted)
         observed = await self._with_input(observed, again=doubted)
         if is_unknown(observed):
@@ -123,7 +105,7 @@ class ToolCall:
             raise ActionRefused(found.event.text)
 
     def _why_not(self) -> ToolNotCalled | None:
-        newest = self.means.newest(self.name)
+        newest = self.means.catalogue.newest(self.name)
         if newest is None:
             return ToolNotCalled(tool=self.name, code="gone", text=self.run.label("tool gone"))
         if newest.tool.digest != self.tool.tool.digest:
@@ -133,6 +115,11 @@ class ToolCall:
             return None
         why = f"{self.run.label('tool away')}: {fence_result(state.why or state.state)}"
         return ToolNotCalled(tool=self.name, code="away", text=why)
+
+    async def _obtain_approval(self, *, may_be_done: bool = False) -> None:
+        await self.means.approvals.obtain_approval(
+            self.run, self.tool, self.arguments, may_be_done=may_be_done
+        )
 
     async def _check_limit(self) -> None:
         found = await self.turn.ctx.record_if_found("tool-limit", self._exceeded_limit)
@@ -200,14 +187,12 @@ class ToolCall:
 
     async def _answer_or_stop(self, request: ToolRequest) -> ToolResult | InputNeeded | None:
         """Return the server's answer; None if somebody stops the turn first."""
-        ask = self.means.ask_during_call
-        asking = ask(self.run, self.tool) if ask else None
+        questions = self.means.questions.ask_during_call(self.run, self.tool)
         try:
-            call = self.means.servers.call(request, self._show_progress, asking)
+            call = self.means.servers.call(request, self._show_progress, questions)
             return await wait_unless_stopped(self.turn, call)
         finally:
-            if asking:
-                await asking.end()
+            await questions.end()
 
     def _unknown(self, why: str) -> ActionObserved:
         """Return the observation of a call that may have been made; one that may be repeated only failed."""
@@ -234,19 +219,13 @@ class ToolCall:
     async def _next_round(self, observed: ActionObserved, *, again: bool) -> ActionObserved:
         needed = observed.details.get("input")
         if needed is None:  # the server forgot what it had asked
-            await self.means.approve(self.run, self.tool, self.arguments)
+            await self._obtain_approval()
             return await self._observe()
-        answers = await self._answers(InputNeeded(**needed))
+        answers = await self.means.questions.answer_input(
+            self.run, self.tool, InputNeeded(**needed), INPUT_STEP
+        )
         await self._check_offered()
         return await self._observe(answers, needed["state"], again=again)
-
-    async def _answers(self, needed: InputNeeded) -> Mapping[str, Any]:
-        answers = None
-        if self.means.answer_input:
-            answers = await self.means.answer_input(self.run, self.tool, needed, "input")
-        if answers is None:
-            return {key: {"action": "decline"} for key in needed.requests}
-        return answers
 
     def _shown(self, observed: ActionObserved) -> str:
         if observed.text == UNKNOWN_OUTCOME:  # the daemon died during the call

@@ -69,7 +69,10 @@ def is_allowed_by(settings: ToolServerSettings, tool: str) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class ToolListing:
-    """Tools of a server, sorted by name, and the names of those left out with the reason."""
+    """Tools of a server, sorted by name, and the names of those left out with the reason.
+
+    `unnamed` counts those left out beyond MOST_NAMED, by reason.
+    """
 
     tools: list[RecordedTool] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)

@@ -15,7 +15,14 @@ from daemon.actions.action import ActionArguments
 from daemon.answers.choice import DECODER, answer_schema
 from daemon.engine.event import storable_value
 from daemon.prompts.elements import truncate
-from daemon.tools.argument_checks import TYPES, SchemaTooComplex, argument_faults, find_reference, types_of
+from daemon.tools.argument_checks import (
+    TYPES,
+    SchemaTooComplex,
+    argument_faults,
+    find_reference,
+    list_or_empty,
+    types_of,
+)
 
 Schema = dict[str, Any]
 
@@ -216,7 +223,7 @@ class _CarriedSchema:
         if "description" in kept:
             kept["description"] = _shown_description(kept["description"])
         forms = [name for name in ("allOf", "anyOf", "oneOf") if name in kept]
-        if forms == ["allOf"] and len(_list(kept["allOf"])) == 1:
+        if forms == ["allOf"] and len(list_or_empty(kept["allOf"])) == 1:
             [only] = kept.pop("allOf")
             return self.part({**self.part(only, within), **kept}, within)
         if isinstance(kept.get("type"), list):
@@ -238,7 +245,7 @@ class _CarriedSchema:
         form = forms[0]
         if len(forms) > 1 or form == "allOf" or kept.keys() - {form, "type", "description", "default"}:
             raise _NotCarried
-        parts = [self.part(one, within) for one in _list(kept.pop(form))]
+        parts = [self.part(one, within) for one in list_or_empty(kept.pop(form))]
         kept.pop("type", None)
         if not parts:
             raise _NotCarried
@@ -285,7 +292,3 @@ def _without_noise(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 def _printable(text: str) -> str:
     """Return the text without characters that nobody sees."""
     return "".join(one if one.isprintable() else " " if one.isspace() else "" for one in text)
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

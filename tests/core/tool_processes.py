@@ -140,9 +140,9 @@ def shopping(
         approvals = ToolApprovals(catalogue=catalogue)
         means = ToolMeans(
             servers=FileShop(home, turn, asks=asks),
-            newest=catalogue.newest,
-            approve=approvals.obtain_approval,
-            answer_input=ToolQuestions(approvals=approvals).answer_input,
+            catalogue=catalogue,
+            approvals=approvals,
+            questions=ToolQuestions(approvals=approvals),
         )
         known = catalogue.offered()
         tools = [make_tool_action(known[name], means) for name in sorted(offered)]

@@ -14,7 +14,7 @@ from daemon.kinds import TOOLS, ToolsListed
 from tests.attention import until
 from tests.stories.choosing import IDS, answers, choice, press, questions
 from tests.stories.stage import GENERAL, ME, Stage, reply
-from tests.stories.tool_shelf import ERRAND, ON_IT, using
+from tests.stories.tool_shelf import ERRAND, ON_IT, using, write_servers
 
 CAFE = Path(__file__).parents[1] / "tools" / "servers" / "cafe_server.py"
 DONE = "Here you are."
@@ -35,9 +35,7 @@ class Cafe:
             "env": {"HEARD": str(self._heard)},
             "soul": {"approval": "never", **self.rules},
         }
-        path = self.stage.words / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": {"cafe": server}}), encoding="utf-8")
-        path.chmod(0o600)
+        write_servers(self.stage.words, cafe=server)
         await self.stage.wake(ism_enabled=True, owner_user_ids=frozenset({IDS["carol"]}))
         await until(lambda: self.stage.soul.journal.thread_entries(TOOLS, ToolsListed))
         servers = self.stage.soul.services.tools.connected

@@ -1,4 +1,4 @@
-"""Stages: dormant, awake or with an inner life."""
+"""Stages: dormant, awake, with an inner life, or with a shop of tools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tests.stories.stage import ALICE, Stage, reply, staged
 from tests.stories.ticking import live
+from tests.stories.tooling import Shop
 
 
 @pytest.fixture
@@ -23,6 +24,11 @@ async def dormant(tmp_path: Path) -> AsyncIterator[Stage]:
 async def stage(dormant: Stage) -> Stage:
     await dormant.wake()
     return dormant
+
+
+@pytest.fixture
+async def shop(dormant: Stage) -> Shop:
+    return Shop(stage=dormant)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -11,7 +10,7 @@ from tests.stories.choosing import answers, choice, pressed, questions, turning
 from tests.stories.stage import ALICE, Stage, reply
 from tests.stories.test_open_thought import final, thinks
 from tests.stories.ticking import do, does
-from tests.stories.tool_shelf import OWNED, as_text, choosers, errand, take_playbooks, using
+from tests.stories.tool_shelf import OWNED, as_text, choosers, errand, take_playbooks, using, write_servers
 from tests.tools.connected import RAW
 
 TIME = {"command": sys.executable, "args": ["-m", "mcp_server_time", "--local-timezone", "Europe/Berlin"]}
@@ -22,9 +21,7 @@ NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": 
 
 async def with_server(stage: Stage, name: str, server: dict[str, Any], **settings: Any) -> None:
     """Start the soul with this server in mcp.json, and wait until its tools are known."""
-    file = stage.words / "mcp.json"
-    file.write_text(json.dumps({"mcpServers": {name: server}}))
-    file.chmod(0o600)
+    write_servers(stage.words, **{name: server})
     take_playbooks(stage)
     await stage.wake(**OWNED, **settings)
     await stage.until(lambda: stage.soul.journal.thread_entries(TOOLS, ToolsListed))

@@ -21,11 +21,6 @@ BUTTONS = ["Approve", "Decline", "Always in this channel"]
 READS = {"readOnlyHint": True}
 
 
-@pytest.fixture
-async def shop(dormant: Stage) -> Shop:
-    return Shop(stage=dormant)
-
-
 async def last_question_ts(stage: Stage) -> str:
     *_, question = questions(stage)
     *_, spoken = stage.soul.journal.entries_at(question.event.said)

@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.stories.choosing import pressed, questions, shown, whispers
-from tests.stories.stage import GENERAL, ME, Stage
+from tests.stories.stage import GENERAL, ME
 from tests.stories.test_open_thought import final, goes_on, spawns, thinks
 from tests.stories.tooling import Shop, tool
 
 SELLS = '<shop.sell>{"what": "a cake"}</shop.sell>'
-
-
-@pytest.fixture
-async def shop(dormant: Stage) -> Shop:
-    return Shop(stage=dormant)
 
 
 @pytest.fixture(params=["thought", "branch"])

@@ -19,7 +19,7 @@ from rehearsal.people import ALICE as ALICE_PERSON
 from tests.attention import until
 from tests.stories.choosing import answers, choice, pressed, questions, told
 from tests.stories.stage import ALICE, Stage, reply, staged
-from tests.stories.tool_shelf import ERRAND, ON_IT, OWNED, take_playbooks, using
+from tests.stories.tool_shelf import ERRAND, ON_IT, OWNED, take_playbooks, using, write_servers
 from tests.tools.connected import RAW
 
 PROMPT = 0.3
@@ -44,9 +44,7 @@ async def serving(stage: Stage, rules: Mapping[str, Any] = NO_RULES, reads: str 
         "env": env,
         "soul": {"approval": "never", "trusted": True, **rules},
     }
-    path = stage.words / "mcp.json"
-    path.write_text(json.dumps({"mcpServers": {"raw": server}}), encoding="utf-8")
-    path.chmod(0o600)
+    write_servers(stage.words, raw=server)
     take_playbooks(stage)
     await stage.wake(**{"ism_enabled": True, **OWNED, **more})
     await until(lambda: stage.soul.journal.thread_entries(TOOLS, ToolsListed))

@@ -29,7 +29,7 @@ from tests.stories.hostile_tools import (
 )
 from tests.stories.stage import BOB, GENERAL, ME, Stage, reply
 from tests.stories.ticking import passes
-from tests.stories.tool_shelf import take_playbooks
+from tests.stories.tool_shelf import take_playbooks, write_servers
 
 SERVER = ROOT / "tests" / "tools" / "servers" / "hostile_server.py"
 PRIVATE = "walnut-7731"
@@ -58,9 +58,7 @@ async def meets_hostile_tools(stage: Stage, texts: Sequence[str], **settings: An
     orders.write_text(json.dumps({"tools": tools_ordering(texts), "results": PAGES}))
     args = ["-I", "-S", "-B", str(SERVER), str(orders), str(heard)]
     configured = {"command": sys.executable, "args": args, "soul": {"approval": HARMLESS}}
-    file = stage.words / "mcp.json"
-    file.write_text(json.dumps({"mcpServers": {"evil": configured}}))
-    file.chmod(0o600)
+    write_servers(stage.words, evil=configured)
     take_playbooks(stage)
     owners = frozenset({ALICE_PERSON.id})
     await stage.wake(ism_enabled=True, anthropic_api_key=KEY, owner_user_ids=owners, **settings)

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from daemon.settings.mcp_servers import ToolServerSettings
@@ -90,6 +91,13 @@ async def with_tools(
 def take_playbooks(stage: Stage) -> None:
     """Take the project's own playbooks, of which two offer all tools."""
     shutil.copytree(ROOT / "playbooks", stage.words / "playbooks", dirs_exist_ok=True)
+
+
+def write_servers(folder: Path, **servers: object) -> None:
+    """Write mcp.json with these servers, which only its owner may write."""
+    path = folder / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    path.chmod(0o600)
 
 
 def catalogue(stage: Stage) -> ToolCatalogue:

@@ -17,7 +17,7 @@ from tests.attention import until
 from tests.source import ROOT
 from tests.stories.choosing import answers, choice, pressed, questions
 from tests.stories.stage import GENERAL, ME, Stage, reply
-from tests.stories.tool_shelf import ERRAND, ON_IT, take_playbooks, using
+from tests.stories.tool_shelf import ERRAND, ON_IT, take_playbooks, using, write_servers
 
 SELL = "shop.sell"
 SERVER = Path(__file__).parents[1] / "tools" / "servers" / "shop_server.py"
@@ -72,8 +72,7 @@ class Shop:
             "env": env,
             "soul": rules,
         }
-        (words / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
-        (words / "mcp.json").chmod(0o600)
+        write_servers(words, shop=server)
         owned = {"owner_user_ids": frozenset(owners or (CAROL.id,))}
         await self.stage.wake(ism_enabled=True, mcp_server=mcp_server, **owned)
         await self.is_open()

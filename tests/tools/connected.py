@@ -13,8 +13,8 @@ from typing import Any
 from daemon.app.discovery import load_connections
 from daemon.engine.clock import Clock, SystemClock
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
+from daemon.tools.connected_servers import ConnectedServers
 from daemon.tools.connection import ConnectionMeans
-from daemon.tools.servers import ConnectedServers
 from daemon.tools.tool_call import AskNow, InputNeeded, ToolRequest, ToolResult
 from tests.clock import FakeClock
 

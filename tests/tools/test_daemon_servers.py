@@ -13,15 +13,10 @@ import pytest
 from daemon.kinds import TOOLS, ToolsListed
 from tests.attention import until
 from tests.stories.stage import Stage, staged
+from tests.stories.tool_shelf import write_servers
 from tests.tools.connected import RAW, is_running
 
 SERVER = {"command": sys.executable, "args": ["-I", "-S", "-B", str(RAW)]}
-
-
-def write_servers(folder: Path, **servers: object) -> None:
-    path = folder / "mcp.json"
-    path.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
-    path.chmod(0o600)
 
 
 @pytest.fixture

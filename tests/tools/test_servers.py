@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.tools.message_pace import OutputPace
 from daemon.tools.server_log import ServerLog
+from daemon.tools.server_output import OutputPace
 from daemon.tools.tool_call import (
     InputNeeded,
     StateExpired,

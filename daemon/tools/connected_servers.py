@@ -14,9 +14,9 @@ from typing import Protocol, Self
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
+from daemon.tools.connected_server import LIST_PAUSE, ConnectedServer, ToolRecorder
 from daemon.tools.connection import ConnectionMeans, ServerOpener
 from daemon.tools.server_process import end_orphans
-from daemon.tools.server_task import LIST_PAUSE, ServerTask, ToolRecorder
 from daemon.tools.tool_call import (
     AskNow,
     InputNeeded,
@@ -78,7 +78,7 @@ class ConnectedServers:
         self._clock = clock
         self._means = means
         self._connect: ServerOpener | None = None
-        self._servers: dict[str, ServerTask] = {}
+        self._servers: dict[str, ConnectedServer] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._tasks = set[asyncio.Task[None]]()
         """Tasks of servers, also of those that are ending."""
@@ -106,8 +106,8 @@ class ConnectedServers:
         return [*self._servers]
 
     def state_of(self, server: str) -> ServerState:
-        held = self._servers.get(server)
-        return held.state if held else ServerState(name=server, state="off")
+        known = self._servers.get(server)
+        return known.state if known else ServerState(name=server, state="off")
 
     async def call(
         self, request: ToolRequest, progress: Callable[[str], None], ask: AskNow | None = None
@@ -117,11 +117,11 @@ class ConnectedServers:
     async def read_resource(self, server: str, uri: str) -> ToolResult:
         return await self._server(server).read_resource(uri)
 
-    def _server(self, name: str) -> ServerTask:
-        held = self._servers.get(name)
-        if held is None:
+    def _server(self, name: str) -> ConnectedServer:
+        server = self._servers.get(name)
+        if server is None:
             raise ToolCallFailed(NOT_CONFIGURED.format(name=name))
-        return held
+        return server
 
     async def _follow(self) -> None:
         """Start the servers, and adapt to each change of the configuration."""
@@ -148,25 +148,25 @@ class ConnectedServers:
                 await self._clock.sleep(LIST_PAUSE)
 
     def _adapt(self, wanted: Mapping[str, ToolServerSettings], connect: ServerOpener) -> None:
-        for name, held in [*self._servers.items()]:
+        for name, server in [*self._servers.items()]:
             settings = wanted.get(name)
-            if settings and is_same_connection(held.settings, settings):
-                held.change_rules(settings)
+            if settings and is_same_connection(server.settings, settings):
+                server.change_rules(settings)
             else:
                 self._remove(name)
         for name, settings in wanted.items():
-            held = self._servers.get(name) or self._add(settings)
+            server = self._servers.get(name) or self._add(settings)
             if name not in self._runs:
-                self._begin(held, connect)
+                self._begin(server, connect)
 
-    def _add(self, settings: ToolServerSettings) -> ServerTask:
-        held = ServerTask(settings, self._recorder, self._clock, self._means)
-        self._servers[settings.name] = held
-        return held
+    def _add(self, settings: ToolServerSettings) -> ConnectedServer:
+        server = ConnectedServer(settings, self._recorder, self._clock, self._means)
+        self._servers[settings.name] = server
+        return server
 
-    def _begin(self, held: ServerTask, connect: ServerOpener) -> None:
-        task = asyncio.create_task(held.run(connect), name=f"tool server {held.name}")
-        self._runs[held.name] = task
+    def _begin(self, server: ConnectedServer, connect: ServerOpener) -> None:
+        task = asyncio.create_task(server.run(connect), name=f"tool server {server.name}")
+        self._runs[server.name] = task
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 

@@ -6,56 +6,23 @@ belong to the workspace counts as an outsider.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 from daemon.actions.action import ActionContext, ActionDefinition
-from daemon.actions.tool_offer import ListedTool
+from daemon.actions.tool_offer import TurnTool
 from daemon.engine.event import Entry, of_kind, root_of
 from daemon.engine.kinds import StepResult
 from daemon.ism import ActionRefused
 from daemon.kinds import INNER, ConversationOpened, IncomingMessage
-from daemon.kinds.tool_kinds import RecordedTool
 from daemon.knowledge.visibility import INSIDE, PUBLIC, KnownChannels
+from daemon.settings.mcp_servers import DIRECT_MESSAGES
+from daemon.tools.tool_catalogue import OfferedTool, ToolCatalogue, ToolRules
 from daemon.turn.turn import Turn
 
-DIRECT = "dm"
-"""Word of the setting `channels` for direct messages."""
-
-
 INSIDERS_STEP = "insiders"
-
-
-class OfferRules(Protocol):
-    """An owner's rules for a server, as far as they say where and to whom it is offered."""
-
-    @property
-    def channels(self) -> Sequence[str]:
-        """Names or ids of channels, and "dm"; empty for all."""
-
-    @property
-    def outsiders(self) -> bool: ...
-
-
-class OfferableTool(Protocol):
-    """A tool that its owner lets the soul use."""
-
-    @property
-    def server(self) -> str: ...
-    @property
-    def tool(self) -> RecordedTool: ...
-    @property
-    def rules(self) -> OfferRules: ...
-    @property
-    def asks_first(self) -> bool: ...
-
-
-class RecordedTools(Protocol):
-    """Tools by safe name, as of an entry."""
-
-    def offered(self, seq: int) -> Mapping[str, Any]: ...
 
 
 class WorkspacePeople(Protocol):
@@ -66,48 +33,48 @@ class WorkspacePeople(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedTools:
+class RecordedToolSource:
     """Tools of MCP servers by the owner's rules. `make` returns the action of a tool, `make_reader` the one
     that reads resources of the named servers.
     """
 
-    recorded: RecordedTools
-    make: Callable[[Any], ActionDefinition]
+    catalogue: ToolCatalogue
+    make: Callable[[OfferedTool], ActionDefinition]
     make_reader: Callable[[Collection[str]], ActionDefinition]
     people: WorkspacePeople
     places: KnownChannels
 
     def servers_at(self, seq: int) -> Sequence[str]:
         """Return the names of the servers that have tools before an entry, sorted."""
-        return sorted({one.server for one in self.recorded.offered(seq).values()})
+        return sorted({one.server for one in self.catalogue.offered(seq).values()})
 
-    async def tools_of(self, turn: Turn, view: str | None = None) -> Sequence[ListedTool]:
+    async def tools_of(self, turn: Turn, view: str | None = None) -> Sequence[TurnTool]:
         """Return the tools that may be offered to those who asked where the turn speaks, sorted by name.
 
         `view` is the conversation that a tick of the inner life sees, empty if it sees public content alone.
         """
-        offered = self.recorded.offered(turn.began_seq)
+        offered = self.catalogue.offered(turn.began_seq)
         place = turn.opened if view is None else _opened(turn, view)
         here = [one for _, one in sorted(offered.items()) if is_offered_in(one.rules, place)]
         if any(not one.rules.outsiders for one in here) and not await self._is_inside(turn, view):
             here = [one for one in here if one.rules.outsiders]
         return [self._listed(one) for one in here]
 
-    def resource_reader(self, turn: Turn, tools: Sequence[ListedTool]) -> Sequence[ActionDefinition]:
+    def resource_reader(self, turn: Turn, tools: Sequence[TurnTool]) -> Sequence[ActionDefinition]:
         """Return the action that reads what the servers of these tools linked; none without tools."""
         if not tools:
             return ()
         made = self.make_reader({one.server for one in tools})
-        offered = self.recorded.offered(turn.began_seq)
+        offered = self.catalogue.offered(turn.began_seq)
         if all(offered[one.name].rules.outsiders for one in tools):
             return [made]
         return [self._for_insiders(made)]
 
-    def _listed(self, one: OfferableTool) -> ListedTool:
+    def _listed(self, one: OfferedTool) -> TurnTool:
         make = partial(self._guarded, one)
-        return ListedTool(server=one.server, tool=one.tool, asks_first=one.asks_first, make=make)
+        return TurnTool(server=one.server, tool=one.tool, asks_first=one.asks_first, make=make)
 
-    def _guarded(self, one: OfferableTool) -> ActionDefinition:
+    def _guarded(self, one: OfferedTool) -> ActionDefinition:
         """Return the tool's action; it is refused once an outsider has spoken to the same execution."""
         made = self.make(one)
         return made if one.rules.outsiders else self._for_insiders(made)
@@ -143,7 +110,7 @@ class OfferedTools:
         return bool(found.event.value)
 
 
-def is_offered_in(rules: OfferRules, place: Entry[ConversationOpened] | None) -> bool:
+def is_offered_in(rules: ToolRules, place: Entry[ConversationOpened] | None) -> bool:
     """True if the rules offer a server's tools in this conversation (None: outside of all)."""
     if not rules.channels:
         return True
@@ -151,8 +118,8 @@ def is_offered_in(rules: OfferRules, place: Entry[ConversationOpened] | None) ->
         return False
     opened = place.event
     names = {opened.channel.casefold(), opened.place.removeprefix("#").casefold()}
-    if opened.where == DIRECT:
-        names = {DIRECT, opened.channel.casefold()}
+    if opened.where == "dm":
+        names = {DIRECT_MESSAGES, opened.channel.casefold()}
     return any(one.removeprefix("#").casefold() in names for one in rules.channels)
 
 

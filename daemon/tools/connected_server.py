@@ -1,4 +1,4 @@
-"""Task that owns one server: it opens the connection, follows it, closes it, and begins again."""
+"""One configured server, whose connection one task opens, follows, closes and opens again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
@@ -16,13 +16,14 @@ from daemon.tools.connection import (
     ConnectionFailed,
     ConnectionMeans,
     ConsentNeeded,
-    ListedTools,
+    RawToolList,
     ServerConnection,
     ServerOpener,
 )
 from daemon.tools.token_store import TokenStore
 from daemon.tools.tool_call import (
     AskNow,
+    ConnectionState,
     InputNeeded,
     ServerState,
     ToolCallFailed,
@@ -48,8 +49,6 @@ LIST_PAUSE = 5.0
 REST_SHARE = 20
 """Least pause after a list, as a multiple of the time that it took."""
 
-State = Literal["starting", "ready", "away", "needs consent", "off"]
-
 CONSENT_PAUSE = 1.0
 """Seconds between two looks for a consent that was given."""
 
@@ -69,8 +68,8 @@ class ToolRecorder(Protocol):
         """Record changed rules of servers, and which were removed. Raises JournalError."""
 
 
-class ServerTask:
-    """A server, its state, and calls to it."""
+class ConnectedServer:
+    """A server, its state, and calls to it; the task of `run` keeps it connected."""
 
     def __init__(
         self, settings: ToolServerSettings, recorder: ToolRecorder, clock: Clock, means: ConnectionMeans
@@ -153,7 +152,7 @@ class ServerTask:
         except TimeoutError:
             return self._leave("away", f"It did not start within {self._settings.start_timeout:g} s.")
 
-    async def _list(self, connection: ServerConnection) -> ListedTools:
+    async def _list(self, connection: ServerConnection) -> RawToolList:
         self._stale.clear()
         began = self._clock.steady()
         try:
@@ -169,7 +168,7 @@ class ServerTask:
             self._stale.set()
         return listed
 
-    async def _follow(self, connection: ServerConnection, listed: ListedTools) -> str:
+    async def _follow(self, connection: ServerConnection, listed: RawToolList) -> str:
         """Ask for the list whenever it is stale, until the connection is lost; return why."""
         lost = asyncio.create_task(connection.wait_until_lost())
         try:
@@ -201,13 +200,13 @@ class ServerTask:
         self._set_state("ready", protocol=connection.protocol, why="")
         self._tried.set()
 
-    def _leave(self, state: State, why: str) -> str:
+    def _leave(self, state: ConnectionState, why: str) -> str:
         self._connection = None
         self._set_state(state, why=why)
         self._tried.set()
         return why
 
-    def _set_state(self, state: State, **facts: Any) -> None:
+    def _set_state(self, state: ConnectionState, **facts: Any) -> None:
         self.state = replace(self.state, state=state, since=self._clock.now(), **facts)
 
     async def call(

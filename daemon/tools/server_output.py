@@ -1,7 +1,8 @@
-"""Messages of a server, bounded while they are read: in bytes, and in values, which take time to decode."""
+"""Output of a server, bounded while it is read: in bytes, in pace, and in values (slow to decode)."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -117,3 +118,21 @@ class MessageLines:
             line = OversizedLine(head=self._head, tail=bytes(self._held))
         self._begin()
         return line
+
+
+class OutputPace:
+    """Allowance of so many units in a period of so many seconds; whoever takes more waits for the next."""
+
+    def __init__(self, most: int, period: float = 1.0) -> None:
+        self._most = most
+        self._period = period
+        self._began = float("-inf")
+        self._taken = 0
+
+    async def take(self, units: int = 1) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._began >= self._period:
+            self._began, self._taken = now, 0
+        self._taken += units
+        if self._taken > self._most:
+            await asyncio.sleep(self._began + self._period - now)
