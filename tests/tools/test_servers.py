@@ -330,6 +330,29 @@ async def test_a_result_shows_no_secret_and_all_else(tmp_path: Path) -> None:
         assert "secret-of" not in await bench.text("echo", "secret-of-the-daemon")
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_secret_of_a_server_stands_in_no_description_question_or_progress(
+    tmp_path: Path, era: str
+) -> None:
+    heard: list[Mapping[str, Any]] = []
+
+    async def ask(request: Mapping[str, Any]) -> Mapping[str, Any]:
+        heard.append(request)
+        return {"action": "decline"}
+
+    async with connected(tmp_path, raw_server(era, env={"SHOWN_KEY": "sesame-open"})) as bench:
+        await bench.call("progress")
+        if era == "modern":
+            needed = await bench.call("need_input")
+            assert isinstance(needed, InputNeeded)
+            heard.append(needed.requests)
+        else:
+            await bench.call("ask", ask=ask)
+        for texts in (bench.lists[0][2], bench.progress, heard):
+            assert "[masked]" in str(texts)
+            assert "sesame-open" not in str(texts)
+
+
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 async def test_a_flood_of_output_stops_nobody(tmp_path: Path, stream: str) -> None:
     async with connected(tmp_path, raw_server(timeout=1), raw_server(name="other")) as bench:
@@ -386,6 +409,30 @@ def test_the_log_of_a_server_is_bounded_and_private(tmp_path: Path) -> None:
 
 
 # Questions of servers
+
+
+async def test_a_server_that_hangs_after_a_call_is_started_again(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with connected(tmp_path, raw_server(timeout=0.3, start_timeout=1), clock=clock) as bench:
+        await bench.until("raw", "ready")
+        assert await bench.text("deaf") == "deaf"
+        with pytest.raises(ToolOutcomeUnknown, match="did not answer within"):
+            await bench.call("echo")
+        await bench.passes_until("raw", "away", clock)
+        assert "did not list its tools in time" in bench.servers.state_of("raw").why
+        await bench.passes_until("raw", "ready", clock)
+        assert await bench.text("echo", "again") == '{"text": "again"}'
+
+
+async def test_a_server_that_closes_its_input_is_started_again(tmp_path: Path) -> None:
+    async with connected(tmp_path, raw_server(timeout=5)) as bench:
+        await bench.until("raw", "ready")
+        assert await bench.text("closes_input") == "closed"
+        with pytest.raises(ToolOutcomeUnknown):
+            await bench.call("echo")
+        await wait_for(lambda: "closed its input" in bench.servers.state_of("raw").why)
+        await bench.until("raw", "ready")
+        assert await bench.text("echo", "again") == '{"text": "again"}'
 
 
 @pytest.mark.parametrize(
