@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,7 @@ from aiohttp import web
 
 from config import Settings
 from daemon.app.journal_commands import find_thread, trace_lines
+from daemon.app.tool_services import secrets_of
 from daemon.app.wiring import DaemonServices
 from daemon.console.access import read_or_make_token
 from daemon.console.asgi_route import AsgiRoute
@@ -78,7 +79,7 @@ class SoulClients:
         if settings.mcp_server == "all":
             tools = [*tools, *_owner_tools(services, owner, self.words)]
         server = import_module(SERVER).SoulServer(
-            services.slack.name, tools, self.words, calls, partial(mask_secrets, secrets=_secrets(settings))
+            services.slack.name, tools, self.words, calls, partial(mask_secrets, secrets=secrets_of(settings))
         )
         async with server.serving():
             self.route.open(server.application)
@@ -152,8 +153,3 @@ def _owner_tools(services: DaemonServices, owner: OwnerStatus, words: ServedWord
         words=words,
     )
     return views.make_tools()
-
-
-def _secrets(settings: Settings) -> Sequence[str]:
-    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
-    return [value for value in values if isinstance(value, str) and value]

@@ -1,4 +1,4 @@
-"""ServerVariables in the texts of mcp.json: `${NAME}` and `${NAME:-default}`, filled from the environment.
+"""Variables in the texts of mcp.json: `${NAME}` and `${NAME:-default}`, filled from the environment.
 
 A variable that holds a key of the daemon itself is refused: no server gets one. No error shows a value.
 """
@@ -17,7 +17,7 @@ VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 UNFILLED = "${"
 
 NO_SECRETS = frozenset({"HOME", "LANG", "PATH", "PWD", "TMPDIR", "USER"})
-"""ServerVariables that each server gets or may know; masked, they would garble paths in error texts."""
+"""Variables that each server gets or may know; masked, they would garble paths in error texts."""
 
 LEAST_OWN_KEY = 8
 """Fewest characters of a key that is looked for in texts."""
