@@ -302,6 +302,13 @@ async def test_a_server_without_oauth_is_told_apart_from_one_that_waits_for_cons
     with pytest.raises(RequestFault, match="asks for no OAuth"):
         await machine.consent()
 
+    async def broken(_: web.Request) -> web.Response:
+        return web.Response(status=503)
+
+    machine.place.loopback.answers["/mcp"] = broken
+    with pytest.raises(RequestFault, match=r"an error of its own \(503\)"):
+        await machine.consent()
+
 
 async def test_a_login_address_in_the_network_is_never_opened(machine: OwnersMachine) -> None:
     machine.place.named_endpoint = "http://169.254.169.254/authorize"
