@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd, ConnectionFailed, ConnectionMeans, ListedTools
 from daemon.tools.known_secrets import answer_secrets
 from daemon.tools.mcp_call import OpenCall
-from daemon.tools.mcp_errors import FAILURES, LIST_TOO_LARGE, explain_failure, quote, read_error
+from daemon.tools.mcp_errors import FAILURES, LIST_TOO_LARGE, REFUSALS, explain_failure, quote, read_error
 from daemon.tools.mcp_transports import open_transport
 from daemon.tools.token_store import TokenStore
 from daemon.tools.tool_call import (
@@ -204,15 +204,8 @@ class McpConnection:
 
     async def _listen(self) -> None:
         """Follow changes of the list on a connection of the newer era, where they come only if asked for."""
-        if self.protocol not in MODERN_PROTOCOL_VERSIONS:
-            return
-        while True:
-            with suppress(SubscriptionLost):
-                async with self._client.listen(tools_list_changed=True) as changes:
-                    async for _ in changes:
-                        self._changed()
-            await asyncio.sleep(LISTEN_PAUSE)
-            self._changed()
+        if self.protocol in MODERN_PROTOCOL_VERSIONS:
+            await follow_changes(self._client, self._changed)
 
     async def _elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
@@ -231,6 +224,25 @@ class McpConnection:
             return types.ElicitResult.model_validate(answer or {"action": "decline"})
         except (TimeoutError, ValidationError):
             return types.ElicitResult(action="decline")
+
+
+async def follow_changes(client: Client, changed: Callable[[], None], pause: float = LISTEN_PAUSE) -> None:
+    """Tell of each change of the list, and of those that a lost stream may have missed.
+
+    Returns if the server has no such stream.
+    """
+    while True:
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    changed()
+        except SubscriptionLost:
+            pass
+        except MCPError as error:
+            if error.code in REFUSALS:
+                return
+        await asyncio.sleep(pause)
+        changed()
 
 
 async def _answer(ask: AskNow, asked: Mapping[str, Any]) -> Any:

@@ -6,13 +6,17 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
 
 from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.tools.mcp_connection import follow_changes
 from daemon.tools.message_pace import OutputPace
 from daemon.tools.server_log import ServerLog
 from daemon.tools.tool_call import (
@@ -57,6 +61,21 @@ async def test_both_eras_list_call_and_announce_changes(tmp_path: Path, era: str
         await bench.lists_grow_to(2, clock)
         names = [tools[0]["name"] for _, _, tools in bench.lists]
         assert names == ["echo", "renamed"]
+
+
+async def test_a_stream_of_changes_that_cannot_be_opened_for_a_moment_is_opened_again() -> None:
+    failures = [MCPError(7002, "it failed"), SubscriptionLost("lost"), MCPError(-32601, "no such method")]
+    told: list[int] = []
+
+    class Streams:
+        @asynccontextmanager
+        async def listen(self, *, tools_list_changed: bool) -> AsyncIterator[None]:
+            raise failures.pop(0)
+            yield
+
+    client: Any = Streams()
+    await follow_changes(client, lambda: told.append(len(failures)), pause=0.001)
+    assert told == [2, 1], "nothing is asked for again where there is no stream"
 
 
 async def test_a_list_is_asked_for_again_when_its_time_to_live_ends(tmp_path: Path) -> None:
