@@ -14,6 +14,7 @@ from daemon.settings.mcp_configuration import ToolServersConfiguration
 
 NO_SERVER = PressRefusal(status=404, why="mcp.json has no such server with an address.")
 NO_ADDRESS = PressRefusal(status=504, why="The server did not say in time where to consent: press again.")
+BEGUN_ANEW = PressRefusal(status=409, why="Another press began this consent anew: consent there.")
 
 LONGEST_WAIT = 20.0
 """Seconds until a server has to say where to consent."""
@@ -43,10 +44,10 @@ class PageConsents:
         settings = self._configuration.current.servers.get(server)
         if settings is None or not settings.url:
             return NO_SERVER
+        consent: Any = await asyncio.to_thread(import_module, "daemon.tools.consent")
         older = self._flows.pop(server, None)
         if older:
             older.cancel()
-        consent: Any = await asyncio.to_thread(import_module, "daemon.tools.consent")
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         async def show(url: str) -> None:
@@ -65,6 +66,8 @@ class PageConsents:
         )
         if address in done:
             return address.result()
+        if running.cancelled():
+            return BEGUN_ANEW
         if running in done:
             return PressRefusal(status=502, why=running.result())
         running.cancel()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -23,9 +24,13 @@ from daemon.tools.connection import (
     ServerConnection,
     ServerOpener,
 )
-from daemon.tools.tool_call import AskNow, InputNeeded, ToolRequest, ToolResult
+from daemon.tools.tool_call import AskNow, InputNeeded, ToolCallFailed, ToolRequest, ToolResult
+
+log = logging.getLogger(__name__)
 
 PROTOCOL = "2026-07-28"
+
+NOT_LOADED = "The rehearsed server failed: the log of the daemon says why."
 
 
 class RehearsedServer(Protocol):
@@ -129,6 +134,16 @@ class InProcessConnection:
         return await asyncio.shield(self._opened)
 
     async def _serve(self, opened: asyncio.Future[ServerConnection]) -> None:
+        """Serve until closed; a failure ends the connection, which is opened again."""
+        try:
+            await self._serve_loaded(opened)
+        except (ImportError, OSError, ValueError, RuntimeError, ExceptionGroup):
+            log.exception("The rehearsed server %s failed.", self._server.name)
+            self._end.mark(NOT_LOADED)
+            if not opened.done():
+                opened.set_exception(ToolCallFailed(NOT_LOADED))
+
+    async def _serve_loaded(self, opened: asyncio.Future[ServerConnection]) -> None:
         self._means.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         ledger = self._means.folder / f"{self._server.name}-ledger.json"
         sdk: Any = await asyncio.to_thread(import_module, "daemon.tools.mcp_connection")

@@ -10,13 +10,11 @@ from typing import Any
 
 from config import Settings
 from daemon.app.discovery import load_connections
-from daemon.app.tool_services import secrets_of
+from daemon.app.tool_services import make_connection_means
 from daemon.app.tool_status import state_line
 from daemon.engine.clock import Clock
-from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.mcp_servers import ToolServerSettings, ToolServersFile
 from daemon.tools.connected_servers import ConnectedServers
-from daemon.tools.connection import ConnectionMeans
 from daemon.tools.tool_call import ServerState
 from daemon.tools.tool_catalogue import OfferedTool, read_rules, rules_as_json
 from daemon.tools.tool_definitions import read_tool_list
@@ -76,7 +74,7 @@ async def probe_servers(settings: Settings, file: ToolServersFile, clock: Clock)
     if not file.servers:
         return ()
     keeper = _ListKeeper()
-    means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
+    means = make_connection_means(settings)
     servers = ConnectedServers(_StillConfiguration(file), load_connections, keeper, clock, means)
     async with servers:
         with suppress(TimeoutError):

@@ -71,7 +71,7 @@ def make_tool_services(
     add = within.added_to if within else None
     configuration = make_tool_configuration(folder, settings.mcp_config, add)
     catalogue = ToolCatalogue(journal)
-    means = ConnectionMeans(folder=settings.soul_home / TOOL_FOLDER, secrets=secrets_of(settings))
+    means = make_connection_means(settings)
     load = within.load if within else load_connections
     connected = ConnectedServers(configuration, load, catalogue, clock, means)
     return ToolServices(
@@ -110,6 +110,20 @@ def _make_tool_source(
         people=slack,
         places=slack.places,
     )
+
+
+def make_connection_means(settings: Settings) -> ConnectionMeans:
+    """Return the means of connections; `settings` have all secrets."""
+    return ConnectionMeans(
+        folder=settings.soul_home / TOOL_FOLDER,
+        secrets=secrets_of(settings),
+        hidden=key_files(settings),
+    )
+
+
+def key_files(settings: Settings) -> Sequence[Path]:
+    """Return files with keys of the owner that have no fixed place."""
+    return [settings.mcp_config] if settings.mcp_config else []
 
 
 def secrets_of(settings: Settings) -> Sequence[str]:

@@ -23,7 +23,7 @@ from daemon.app.discovery import (
     make_registry,
 )
 from daemon.app.rehearsed_tools import RehearsedServer
-from daemon.app.tool_services import ToolServices, secrets_of
+from daemon.app.tool_services import ToolServices, key_files, secrets_of
 from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
@@ -358,6 +358,7 @@ def make_supervisor(
         secrets_of(settings),
         wake,
         bounds=ProgramLimits(seconds=settings.process_timeout),
+        hidden=key_files(settings),
     )
 
 

@@ -31,8 +31,8 @@ def isolated_argv(
 ) -> list[str]:
     """Wrap a command in bwrap: no network; only the folder `work` is writable.
 
-    An empty file system covers `home`, so that even a journal made later is hidden. The files `hidden` seem
-    empty, by default those in which an owner writes keys.
+    An empty file system covers `home`, so that even a journal made later is hidden. The files in which an
+    owner writes keys seem empty: `.env`, mcp.json and those `hidden`.
     """
     soul_home = home.parent.absolute()
     ours = {*daemon_files(soul_home), home.absolute()}
@@ -41,7 +41,7 @@ def isolated_argv(
     for path in soul_home.iterdir():
         if path not in ours:
             shown += ["--ro-bind-try", str(path), str(path)]
-    for file in hidden or (ENV, project_root() / MCP_FILE):
+    for file in (ENV, project_root() / MCP_FILE, *hidden):
         if file.is_file():
             shown += ["--ro-bind", EMPTY, str(file.resolve())]
     return [

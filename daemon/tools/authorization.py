@@ -30,7 +30,14 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, BaseModel, ValidationError
 
 from daemon.settings.mcp_servers import ToolServerSettings
-from daemon.tools.http_faults import HttpFault, RequestFault, fault_of_error, needs_consent, not_done
+from daemon.tools.http_faults import (
+    HttpFault,
+    RequestFault,
+    fault_of_error,
+    fault_of_status,
+    needs_consent,
+    not_done,
+)
 from daemon.tools.token_store import StoredGrant, TokenStore
 from daemon.web.address_policy import AddressRefused, parse_address
 
@@ -223,7 +230,8 @@ async def run_flow(
         raise RequestFault(_fault_of_flow(settings, provider.context, error)) from error
     context = provider.context
     if context.current_tokens is None or context.client_info is None:
-        raise RequestFault(not_done(f"{settings.name} asks for no OAuth: it needs no consent."))
+        fault = fault_of_status(settings.name, response)
+        raise RequestFault(fault or not_done(f"{settings.name} asks for no OAuth: it needs no consent."))
     return StoredGrant(
         url=settings.url,
         tokens=_as_json(context.current_tokens),

@@ -38,10 +38,14 @@ class RawToolList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionMeans:
-    """Means of connections: `folder` for logs and records, and `secrets` to be masked in all texts."""
+    """Means of connections: `folder` for logs and records, and `secrets` to be masked in all texts.
+
+    An isolated server cannot read the files `hidden`.
+    """
 
     folder: Path
     secrets: Collection[str] = field(default=(), repr=False)
+    hidden: Sequence[Path] = ()
 
 
 class ConnectionEnd:

@@ -30,11 +30,11 @@ from daemon.tools.authorization import (
     run_flow,
 )
 from daemon.tools.consent_answers import ConsentAnswers
-from daemon.tools.http_faults import RequestFault, fault_of_error, not_done
+from daemon.tools.http_faults import RequestFault, ResponseCutOff, fault_of_error, not_done
 from daemon.tools.http_transport import ServerTransport, has_own_token, policy_for
 from daemon.tools.token_store import StoredGrant, TokenStore
 from daemon.web.address_policy import AddressPolicy, parse_address
-from daemon.web.guarded_transport import Resolve, resolve_host
+from daemon.web.name_resolution import Resolve, check_resolved, resolve_host
 
 CLIENT_NAME = "Soul daemon"
 
@@ -53,6 +53,7 @@ class ConsentProvider(OAuthClientProvider):
         show: ShowAddress,
         client: OAuthClientInformationFull | None,
         lacking: str = "",
+        resolve: Resolve = resolve_host,
     ) -> None:
         metadata = OAuthClientMetadata(
             client_name=CLIENT_NAME,
@@ -66,6 +67,7 @@ class ConsentProvider(OAuthClientProvider):
         self._show = show
         self._client = client
         self._lacking = lacking
+        self._resolve = resolve
         self._state = ""
 
     async def _initialize(self) -> None:
@@ -85,7 +87,7 @@ class ConsentProvider(OAuthClientProvider):
         return await super()._perform_authorization_code_grant()
 
     async def _ask(self, url: str) -> None:
-        address = self._policy.check(url)
+        address = await check_resolved(self._policy, url, self._resolve)
         self._state = parse_qs(urlsplit(url).query)["state"][0]
         self._answers.expect(self._state)
         await self._show(address.url)
@@ -122,13 +124,14 @@ async def give_consent(
     if client is None and not register:
         client = reusable_client(former, redirect, now())
     transport = ServerTransport(settings, policy_for(settings), resolve=resolve)
-    provider = ConsentProvider(settings, redirect, ConsentAnswers(home, now), show, client, former.lacking)
+    answers = ConsentAnswers(home, now)
+    provider = ConsentProvider(settings, redirect, answers, show, client, former.lacking, resolve)
     try:
         async with httpx2.AsyncClient(transport=transport, timeout=REFRESH_SECONDS, trust_env=False) as http:
             grant = await run_flow(settings, provider, http, now)
         async with store.locked():
             store.write(grant)
-    except (httpx2.TransportError, httpx2.InvalidURL) as error:
+    except (httpx2.TransportError, httpx2.InvalidURL, ResponseCutOff) as error:
         host = parse_address(settings.url).host
         raise RequestFault(fault_of_error(settings.name, host, error)) from error
     except OSError as error:

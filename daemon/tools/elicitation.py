@@ -36,6 +36,7 @@ from daemon.turn.questions import Answer, Question, ask
 from daemon.turn.speech import say
 from daemon.turn.turn import TERMINAL_PLACE, Turn
 from daemon.web.address_policy import AddressPolicy, AddressRefused, parse_address
+from daemon.web.name_resolution import Resolve, check_resolved, resolve_host
 
 MOST_REQUESTS = 5
 """Requests of one round that people are asked; more are declined."""
@@ -61,19 +62,27 @@ REQUEST_DECLINED = "prompts/sentences/request_declined"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionCircumstances:
-    """People who may answer (`owners` among them as long as they own the soul), and the server's origin."""
+    """People who may answer (`owners` among them as long as they own the soul), and the server's origin.
+
+    `fault` says why the page of a request may not be named, by the addresses of its host.
+    """
 
     to: Sequence[str] = ()
     owners: Sequence[str] = ()
     own: str = ""
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolQuestions:
-    """Questions of tools. `url_of` returns the address of a server in the owner's file, or an empty text."""
+    """Questions of tools. `url_of` returns the address of a server in the owner's file, or an empty text.
+
+    `resolve` returns the addresses of a host.
+    """
 
     approvals: ToolApprovals
     url_of: Callable[[str], str] = lambda _server: ""
+    resolve: Resolve = resolve_host
 
     async def answer_input(
         self, run: ActionContext, tool: OfferedTool, needed: InputNeeded, step: str
@@ -99,7 +108,7 @@ class ToolQuestions:
     async def _answer(
         self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any], step: str
     ) -> Mapping[str, Any]:
-        asked = await self._recorded_circumstances(run.turn, tool, is_page_request(request))
+        asked = await self._recorded_circumstances(run.turn, tool, request)
         try:
             question, form = self.make_question(run, tool, request, asked)
         except RequestRefused as refusal:
@@ -114,33 +123,47 @@ class ToolQuestions:
     # What holds when a question is put
 
     async def _recorded_circumstances(
-        self, turn: Turn, tool: OfferedTool, is_page: bool
+        self, turn: Turn, tool: OfferedTool, request: Mapping[str, Any]
     ) -> QuestionCircumstances:
         async def look(_: Turn) -> StepResult:
-            return StepResult(value=asdict(await self.circumstances(turn, tool, is_page)))
+            return StepResult(value=asdict(await self.circumstances(turn, tool, request)))
 
-        found = await turn.step("may-answer", [tool.name, is_page, list(turn.owners)], look, StepResult)
+        given = [tool.name, is_page_request(request), list(turn.owners)]
+        found = await turn.step("may-answer", given, look, StepResult)
         return QuestionCircumstances(**found.event.value)
 
-    async def circumstances(self, turn: Turn, tool: OfferedTool, is_page: bool) -> QuestionCircumstances:
+    async def circumstances(
+        self, turn: Turn, tool: OfferedTool, request: Mapping[str, Any]
+    ) -> QuestionCircumstances:
         """Return who may answer now, and the origin of the server, whose pages may be private."""
         own = _origin(self.url_of(tool.server))
         if turn.opened is None or turn.is_served or turn.opened.event.where == TERMINAL_PLACE:
             return QuestionCircumstances(own=own)  # nobody can be asked there
         askers = list(turn.readers_among(askers_of(turn)))
-        if is_page:
-            return QuestionCircumstances(to=askers, own=own)
+        if is_page_request(request):
+            fault = await self.fault_of_page(request, own)
+            return QuestionCircumstances(to=askers, own=own, fault=fault)
         approvers = await self.approvals.approvers_of(turn, tool.rules)
         owners = [one for one in turn.readers_among(approvers.owners) if one not in askers]
         others = [one for one in turn.readers_among(approvers.others) if one not in askers]
         return QuestionCircumstances(to=[*askers, *others, *owners], owners=owners, own=own)
+
+    async def fault_of_page(self, request: Mapping[str, Any], own: str) -> str:
+        """Return why nobody may be sent to a page, by the addresses of its host; empty if they are public."""
+        try:
+            await check_resolved(_pages_beside(own), str(request["params"].get("url")), self.resolve)
+        except AddressRefused as refused:
+            return str(refused)
+        return ""
 
     def make_question(
         self, run: ActionContext, tool: OfferedTool, request: Mapping[str, Any], asked: QuestionCircumstances
     ) -> tuple[Question, QuestionForm]:
         """Return a request of a server as a question with a form. Raises RequestRefused."""
         words = form_words(parse_labels(run.turn.text(LABELS_TEXT)))
-        form = read_request(request, tool.name, words, AddressPolicy([asked.own], https_only=True))
+        form = read_request(request, tool.name, words, _pages_beside(asked.own))
+        if asked.fault:
+            raise RequestRefused("page not allowed", asked.fault)
         text = run.prompt(
             ASKS_PAGE if form.link else ASKS,
             person=", ".join(_called(run.turn, person) for person in asked.to[:MOST_MENTIONED]),
@@ -176,7 +199,7 @@ class CallQuestions:
         """Ask people, and return the response of the protocol."""
         run, tool, questions = self._run, self._tool, self._questions
         mark = fingerprint(request)[:8]
-        asked = await questions.circumstances(run.turn, tool, is_page_request(request))
+        asked = await questions.circumstances(run.turn, tool, request)
         try:
             question, form = questions.make_question(run, tool, request, asked)
         except RequestRefused as refusal:
@@ -206,6 +229,11 @@ def _origin(url: str) -> str:
         return str(parse_address(url).origin)
     except AddressRefused:
         return ""
+
+
+def _pages_beside(own: str) -> AddressPolicy:
+    """Return which pages people may be sent to; those of the server's own origin may be private."""
+    return AddressPolicy([own], https_only=True)
 
 
 def _called(turn: Turn, person: str) -> str:

@@ -31,7 +31,8 @@ from daemon.tools.http_faults import (
 from daemon.tools.server_output import MOST_VALUES, EventValueCounter, ValueCounter
 from daemon.tools.token_store import TokenStore
 from daemon.web.address_policy import AddressPolicy, AddressRefused, WebAddress, parse_address
-from daemon.web.guarded_transport import PolicyTransport, Resolve, resolve_host
+from daemon.web.guarded_transport import PolicyTransport
+from daemon.web.name_resolution import Resolve, resolve_host
 
 MOST_RESPONSE_BYTES = 10 * 1024 * 1024
 

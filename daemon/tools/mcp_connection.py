@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from daemon.sandbox.foreign_output import mask_given
 from daemon.settings.home import VERSION
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.tools.connection import ConnectionEnd, ConnectionFailed, ConnectionMeans, RawToolList
-from daemon.tools.mcp_errors import FAILURES, LIST_TOO_LARGE, explain_failure, quote, read_error
+from daemon.tools.mcp_errors import FAILURES, LIST_TOO_LARGE, REFUSALS, explain_failure, quote, read_error
 from daemon.tools.mcp_transports import open_transport
 from daemon.tools.open_call import OpenCall
 from daemon.tools.token_store import TokenStore
@@ -66,7 +66,7 @@ async def open_connection(
         async with connection.opened(open_transport(settings, means, end)):
             yield connection
     except FAILURES as error:
-        raise explain_failure(error, end.why, [*means.secrets, *settings.answer_secrets]) from error
+        raise explain_failure(error, end.why, connection.secrets) from error
 
 
 class McpConnection:
@@ -90,7 +90,8 @@ class McpConnection:
         self._client: Client
 
     @property
-    def _secrets(self) -> Sequence[str]:
+    def secrets(self) -> Sequence[str]:
+        """Texts that nothing of the server may show, as of now."""
         return [*self._lasting_secrets, *self._tokens.read().secrets]
 
     @asynccontextmanager
@@ -121,21 +122,21 @@ class McpConnection:
                 page = await self._client.session.list_tools(
                     params=types.PaginatedRequestParams(cursor=cursor) if cursor else None
                 )
-                found += await asyncio.to_thread(_tools_as_json, page.tools)
+                found += await asyncio.to_thread(_tools_as_json, page.tools, self.secrets)
                 cursor, ttl = page.next_cursor, page.ttl_ms or 0
                 if len(found) > MOST_TOOLS:
                     break
                 if not cursor:
                     return RawToolList(tools=found, ttl=ttl / 1_000)
         except (MCPError, ValidationError, RecursionError) as error:
-            raise explain_failure(error, self._end.why, self._secrets) from error
+            raise explain_failure(error, self._end.why, self.secrets) from error
         raise ConnectionFailed(LIST_TOO_LARGE)
 
     async def call(
         self, request: ToolRequest, progress: Callable[[str], None], ask: AskNow | None
     ) -> ToolResult | InputNeeded:
         params = _call_params(request)
-        open_call = OpenCall(self._settings.timeout, progress)
+        open_call = OpenCall(self._settings.timeout, progress, self.secrets)
         if ask:
             self._asking[open_call] = ask
         try:
@@ -143,6 +144,7 @@ class McpConnection:
         except MCPError as error:
             return self._read_error(error, request)
         except TimeoutError:
+            self._changed()  # a server that hangs answers no question for its list either, and is begun again
             why = f"{request.server} did not answer within {self._settings.timeout:g} s."
             raise ToolOutcomeUnknown(why) from None
         except (ValidationError, RecursionError):
@@ -150,7 +152,7 @@ class McpConnection:
         finally:
             self._asking.pop(open_call, None)
         if isinstance(result, types.InputRequiredResult):
-            return _input_needed(result, request)
+            return self._without_secrets(_input_needed(result, request))
         return self._masked(read_result(result))
 
     async def _send(
@@ -169,10 +171,10 @@ class McpConnection:
         if error.code == types.URL_ELICITATION_REQUIRED:
             needed = _urls_needed(error.data)
             if needed:
-                return needed
+                return self._without_secrets(needed)
         if self._settings.url and error.code not in TOOL_ERRORS:
             self._changed()  # asking for the list shows whether the server is there
-        return read_error(error, request, self._secrets)
+        return read_error(error, request, self.secrets)
 
     async def read_resource(self, uri: str) -> ToolResult:
         name = self._settings.name
@@ -180,7 +182,7 @@ class McpConnection:
         try:
             found = await waiting.wait(self._client.session.read_resource(uri), self._tasks)
         except MCPError as error:
-            raise ToolCallFailed(f"{name} refused: {quote(error.message, self._secrets)}") from None
+            raise ToolCallFailed(f"{name} refused: {quote(error.message, self.secrets)}") from None
         except TimeoutError:
             raise ToolCallFailed(f"{name} did not answer in time.") from None
         except (ValidationError, RecursionError, RuntimeError):
@@ -188,7 +190,11 @@ class McpConnection:
         return self._masked(read_contents(found.contents))
 
     def _masked(self, result: ToolResult) -> ToolResult:
-        return replace(result, text=mask_given(result.text, self._secrets))
+        return replace(result, text=mask_given(result.text, self.secrets))
+
+    def _without_secrets(self, needed: InputNeeded) -> InputNeeded:
+        """Return questions as people may read them; the server gets its state back as it was."""
+        return replace(needed, requests=_masked_json(needed.requests, self.secrets))
 
     async def _take_message(self, message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
@@ -196,15 +202,8 @@ class McpConnection:
 
     async def _listen(self) -> None:
         """Follow changes of the list on a connection of the newer era, where they come only if asked for."""
-        if self.protocol not in MODERN_PROTOCOL_VERSIONS:
-            return
-        while True:
-            with suppress(SubscriptionLost):
-                async with self._client.listen(tools_list_changed=True) as changes:
-                    async for _ in changes:
-                        self._changed()
-            await asyncio.sleep(LISTEN_PAUSE)
-            self._changed()
+        if self.protocol in MODERN_PROTOCOL_VERSIONS:
+            await follow_changes(self._client, self._changed)
 
     async def _elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
@@ -216,7 +215,7 @@ class McpConnection:
         if len(self._asking) != 1:
             return types.ElicitResult(action="decline")
         [(open_call, ask)] = self._asking.items()
-        asked = {"method": "elicitation/create", "params": _as_json(params)}
+        asked = {"method": "elicitation/create", "params": _masked_json(_as_json(params), self.secrets)}
         try:
             async with asyncio.timeout(self._settings.timeout):
                 answer = await open_call.pause(_answer(ask, asked))
@@ -225,14 +224,46 @@ class McpConnection:
             return types.ElicitResult(action="decline")
 
 
+async def follow_changes(client: Client, changed: Callable[[], None], pause: float = LISTEN_PAUSE) -> None:
+    """Tell of each change of the list, and of those that a lost stream may have missed.
+
+    Returns if the server has no such stream.
+    """
+    while True:
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    changed()
+        except SubscriptionLost:
+            pass
+        except MCPError as error:
+            if error.code in REFUSALS:
+                return
+        await asyncio.sleep(pause)
+        changed()
+
+
 async def _answer(ask: AskNow, asked: Mapping[str, Any]) -> Any:
     answer = ask(asked)
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _tools_as_json(tools: Sequence[types.Tool]) -> Sequence[Mapping[str, Any]]:
+def _tools_as_json(tools: Sequence[types.Tool], secrets: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     dumped = map(_as_json, tools)
-    return [storable_value({name: one[name] for name in TOOL_FIELDS if name in one}) for one in dumped]
+    listed = [storable_value({name: one[name] for name in TOOL_FIELDS if name in one}) for one in dumped]
+    # names and schemas go back to the server, so they stay as they are
+    return [{**one, "description": mask_given(one.get("description", ""), secrets)} for one in listed]
+
+
+def _masked_json(value: Any, secrets: Sequence[str]) -> Any:
+    """Return JSON with the secrets masked in its texts, and not in its keys."""
+    if isinstance(value, str):
+        return mask_given(value, secrets)
+    if isinstance(value, Mapping):
+        return {key: _masked_json(one, secrets) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_masked_json(one, secrets) for one in value]
+    return value
 
 
 def _as_json(model: Any) -> dict[str, Any]:

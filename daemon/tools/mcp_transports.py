@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
@@ -28,7 +27,7 @@ async def open_transport(
             yield streams
         return
     log = ServerLog(means.folder / f"{settings.name}.log", [*means.secrets, *settings.secrets])
-    argv = await _server_argv(settings, means.folder)
+    argv = await _server_argv(settings, means)
     async with stdio_transport(settings, argv, means.folder, log, end) as streams:
         yield streams
 
@@ -46,7 +45,7 @@ async def _http_transport(
         yield streams
 
 
-async def _server_argv(settings: ToolServerSettings, folder: Path) -> list[str]:
+async def _server_argv(settings: ToolServerSettings, means: ConnectionMeans) -> list[str]:
     """Return the command of a server, isolated if its settings say so. Raises ConnectionFailed."""
     argv = [settings.command, *settings.args]
     if not settings.sandbox:
@@ -54,6 +53,6 @@ async def _server_argv(settings: ToolServerSettings, folder: Path) -> list[str]:
     tool, why = await find_bwrap()
     if not tool:
         raise ConnectionFailed(f"It is not started, since it cannot be isolated: {why}.")
-    work = folder / "work" / settings.name
+    work = means.folder / "work" / settings.name
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return isolated_argv(tool, argv, folder, work)
+    return isolated_argv(tool, argv, means.folder, work, means.hidden)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, TypeVar
 
-from daemon.sandbox.foreign_output import strip_control_text
+from daemon.sandbox.foreign_output import mask_given, strip_control_text
 
 T = TypeVar("T")
 
@@ -18,11 +18,15 @@ PROGRESS_PAUSE = 0.2
 
 
 class OpenCall:
-    """Time limit of a call, which each report of progress extends, and which stands still in a pause."""
+    """Time limit of a call, which each report of progress extends, and which stands still in a pause.
 
-    def __init__(self, seconds: float, report: Callable[[str], None]) -> None:
+    `secrets` are masked in reports.
+    """
+
+    def __init__(self, seconds: float, report: Callable[[str], None], secrets: Collection[str] = ()) -> None:
         self._seconds = seconds
         self._report = report
+        self._secrets = secrets
         self._loop = asyncio.get_running_loop()
         self._until = self._loop.time() + seconds
         self._reported = float("-inf")
@@ -33,7 +37,7 @@ class OpenCall:
         self._until = now + self._seconds
         if now - self._reported >= PROGRESS_PAUSE:
             self._reported = now
-            self._report(_progress_text(progress, total, message))
+            self._report(_progress_text(progress, total, mask_given(message or "", self._secrets)))
 
     async def pause(self, asked: Awaitable[T]) -> T:
         """Wait for people, on their time."""
@@ -70,7 +74,7 @@ def _retrieve(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
-def _progress_text(progress: float, total: float | None, message: str | None) -> str:
+def _progress_text(progress: float, total: float | None, message: str) -> str:
     if message:
         return " ".join(strip_control_text(message).split())[:MOST_PROGRESS]
     if total:

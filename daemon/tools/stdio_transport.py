@@ -140,13 +140,15 @@ def _readings(line: bytes) -> Iterator[bytes | str]:
 
 
 async def _write_messages(sink: asyncio.StreamWriter, taken: Outgoing, end: ConnectionEnd) -> None:
-    """Write messages; a server that is gone is noticed by the end of its output."""
-    with suppress(ConnectionError):
-        try:
-            async for sent in taken:
-                text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
-                sink.write(text.encode() + b"\n")
-                async with asyncio.timeout(STUCK):
-                    await sink.drain()
-        except TimeoutError:
-            end.mark("It does not read its input.")
+    """Write messages, until the server does not read them."""
+    try:
+        async for sent in taken:
+            text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
+            sink.write(text.encode() + b"\n")
+            async with asyncio.timeout(STUCK):
+                await sink.drain()
+    except TimeoutError:
+        end.mark("It does not read its input.")
+    except ConnectionError:
+        await asyncio.sleep(2 * PATIENCE)  # the end of a process is noticed by its output, and says more
+        end.mark("It closed its input.")

@@ -21,6 +21,7 @@ from daemon.kinds import TOOLS, ToolsListed
 from daemon.settings.home import project_root
 from daemon.settings.parse import ConfigError
 from tests.attention import until
+from tests.stories.choosing import IDS
 from tests.stories.stage import Stage, staged
 from tests.tools.oauth_servers import OAuthPlace, serve_oauth
 
@@ -98,6 +99,45 @@ async def test_beside_a_running_daemon_its_port_takes_the_answer_and_it_uses_the
 
 def of_stage(stage: Stage, servers: Path) -> Settings:
     return settings(stage.home, servers, slack_bot_token="xoxb-any", slack_app_token="xapp-any")
+
+
+async def test_an_owner_consents_on_the_page_and_the_last_press_counts(
+    place: OAuthPlace, tmp_path: Path
+) -> None:
+    async with staged(tmp_path) as stage:
+        write_servers(stage.words, shop={"url": place.url}, program={"command": sys.executable})
+        await stage.wake(owner_user_ids=frozenset({IDS["carol"]}))
+        async with aiohttp.ClientSession() as browser:
+            headers = {"X-Console-Token": stage.soul.credentials.token}
+
+            async def press(server: str) -> tuple[int, dict[str, Any]]:
+                url = f"{stage.soul.url}/console/tools/connections/{server}"
+                async with browser.post(url, headers=headers) as answer:
+                    return answer.status, await answer.json()
+
+            for server in ("program", "nowhere"):
+                assert (await press(server))[0] == 404
+            first, second = await asyncio.gather(press("shop"), press("shop"))
+            assert sorted([first[0], second[0]]) == [200, 409]
+            [said] = [said for status, said in (first, second) if status == 200]
+            names = [task.get_name() for task in asyncio.all_tasks()]
+            assert names.count("consent to shop") == 1
+            async with browser.get(said["url"]) as page:
+                assert "You may close this window." in await page.text()
+        stored = stage.home / "oauth-tokens" / "shop.json"
+        await until(stored.exists)
+        assert json.loads(stored.read_text())["tokens"]["access_token"] in place.valid
+
+
+async def test_a_page_without_a_known_owner_begins_no_consent(place: OAuthPlace, tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        write_servers(stage.words, shop={"url": place.url})
+        await stage.wake()
+        url = f"{stage.soul.url}/console/tools/connections/shop"
+        headers = {"X-Console-Token": stage.soul.credentials.token}
+        async with aiohttp.ClientSession() as browser, browser.post(url, headers=headers) as answer:
+            assert (answer.status, "OWNER_USER_IDS" in await answer.text()) == (403, True)
+        assert not place.registered
 
 
 async def test_the_callback_takes_a_navigation_from_elsewhere_and_no_unknown_state(

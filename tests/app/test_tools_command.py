@@ -22,6 +22,7 @@ from daemon.settings.mcp_file import read_mcp_file
 from tests.stories.stage import Stage, staged
 from tests.texts import copied
 from tests.tools.connected import RAW
+from tests.tools.test_server_process import FAKE_BWRAP
 
 ECHO = {"tools": {"allow": ["echo"]}}
 PYTHON = {"command": sys.executable, "args": ["-I", "-S", "-B", str(RAW)], "soul": ECHO}
@@ -83,6 +84,19 @@ async def test_servers_that_fail_are_named_for_scripts_too_and_the_others_work(
     assert raw["tools"] == [{"name": "raw.echo", "rule": "asks first", "description": "Does echo."}]
     assert (dead["state"], dead["tools"]) == ("away", [])
     assert dead["why"].startswith("It ended with exit status 1.")
+
+
+async def test_an_isolated_server_cannot_read_the_file_of_the_servers(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, tool = home.parent / "asked", home.parent / "bin" / "bwrap"
+    tool.parent.mkdir()
+    tool.write_text(FAKE_BWRAP.format(log=asked))
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    status, _ = await told(capsys, home, raw={**PYTHON, "soul": {**ECHO, "sandbox": True}})
+    assert status == 0
+    assert f" --ro-bind /dev/null {home.parent}/servers.json " in asked.read_text().splitlines()[-1]
 
 
 async def test_without_servers_it_says_where_to_name_some(

@@ -17,15 +17,17 @@ TELLING = """
 import atexit, json, runpy, sys
 
 def tell():
-    loaded = [name for name in sys.modules if name.split(".")[0] in ("daemon", "rehearsal")]
-    print(json.dumps(loaded), file=sys.stderr)
+    print(json.dumps([*sys.modules]), file=sys.stderr)
 
 _, python, m, module, *arguments = sys.argv
 sys.argv[1:] = arguments
 atexit.register(tell)
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-"""Code that runs a module and reports our loaded modules at exit."""
+"""Code that runs a module and reports the loaded modules at exit."""
+
+HEAVY = {"mcp", "mcp_types", "jsonschema", "starlette", "uvicorn", "cryptography"}
+"""Packages for tools and for the soul as a server, which take seconds to load."""
 
 
 async def loaded(home: Path, *command: str, **env: str) -> set[str]:
@@ -47,6 +49,7 @@ async def test_a_daemon_with_real_slack_and_real_claude_never_loads_it(tmp_path:
         modules = await loaded(tmp_path / "soul", **into(place.url))
         assert {start_daemon.__module__, SlackSurface.__module__, ClaudeClient.__module__} <= modules
         assert rehearsed(modules) == []
+        assert not modules & HEAVY, "no tool server is configured"
 
 
 @SOAK
@@ -60,3 +63,4 @@ async def test_it_is_loaded_where_one_of_the_two_is_not_real(tmp_path: Path) -> 
     async with around(tmp_path) as place:
         local = await loaded(tmp_path / "soul", ANTHROPIC_BASE_URL=place.url)
     assert "rehearsal.local_slack" in rehearsed(local)
+    assert not local & HEAVY, "the rehearsed server is loaded by its first call"

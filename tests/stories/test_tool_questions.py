@@ -154,7 +154,7 @@ async def test_a_page_is_shown_to_the_person_who_asked_alone(stage: Stage) -> No
     async with cafe(stage, "modern") as here:
         ts = await here.called("pay", GENERAL)
         asked, buttons = (await shown(stage, GENERAL, ts))[-1]
-        assert "page: pay.example.com" in asked
+        assert "page: 1.1.1.1" in asked
         assert buttons == ["Open", "Decline"]
         channel, question_ts = here.question()
         await press(stage, "carol", channel, question_ts, "Open")
@@ -162,7 +162,7 @@ async def test_a_page_is_shown_to_the_person_who_asked_alone(stage: Stage) -> No
         assert whispers(stage)[-1] == (CAROL.id, NOT_YOURS)
         view = await here.opened("alice", "Open")
         texts = [block["text"]["text"] for block in view["blocks"] if block["type"] == "section"]
-        assert texts == ["pay.example.com", "Pay for it", "https://pay.example.com/bill?id=7#now"]
+        assert texts == ["1.1.1.1", "Pay for it", "https://1.1.1.1/bill?id=7#now"]
         [button] = view["blocks"][3]["elements"]
         assert button["url"] == texts[-1]
         await here.sent("alice", view)
@@ -172,9 +172,11 @@ async def test_a_page_is_shown_to_the_person_who_asked_alone(stage: Stage) -> No
         assert "bill?id=7" not in said
 
 
-async def test_a_page_of_a_private_network_is_declined(stage: Stage) -> None:
+@pytest.mark.parametrize("tool", ["inside", "nowhere"])
+async def test_a_page_that_is_not_public_is_declined(stage: Stage, tool: str) -> None:
+    """Nobody knows where the name of the second page leads."""
     async with cafe(stage, "modern") as here:
-        ts = await here.called("inside", ALICE)
+        ts = await here.called(tool, ALICE)
         assert "to a page that it may not name" in (await stage.answers(ALICE, ts))[1]
         assert here.answers() == [{"q0": {"action": "decline"}}]
 

@@ -42,6 +42,8 @@ class OAuthPlace:
     scope_needed: str = ""
     echoes: bool = False
     """The tool answers with the token that it got."""
+    refuses: bool = False
+    """No connection is opened."""
     rotates: bool = True
     """Refresh tokens are taken once, and a new one comes with each access token."""
 
@@ -153,7 +155,11 @@ class OAuthPlace:
         if request.method != "POST":
             return web.Response(status=405)
         said = await request.json()
-        return answer_rpc(said, shown if self.echoes else "seven croissants")
+        text = shown if self.echoes else "seven croissants"
+        if self.refuses:
+            error = {"code": -32603, "message": f"no: {text}"}
+            return web.json_response({"jsonrpc": "2.0", "id": said.get("id"), "error": error})
+        return answer_rpc(said, text)
 
 
 def answer_rpc(said: Mapping[str, Any], text: str) -> web.Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,14 @@ from mcp.shared.exceptions import MCPError
 
 from daemon.console.consent_callback import mount_consent_callback
 from daemon.settings.mcp_servers import OAuthSettings, ToolServerSettings
-from daemon.tools.connection import ConnectionMeans
+from daemon.tools.connection import ConnectionFailed, ConnectionMeans
 from daemon.tools.consent import give_consent
 from daemon.tools.consent_answers import ConsentAnswers
 from daemon.tools.http_faults import FaultCode, RequestFault
-from daemon.tools.http_transport import http_client_for
+from daemon.tools.http_transport import MOST_RESPONSE_BYTES, http_client_for
 from daemon.tools.mcp_connection import open_connection
 from daemon.tools.tool_call import ToolRequest, ToolResult
+from daemon.web.name_resolution import Resolve, resolve_host
 from tests.clock import FakeClock
 from tests.tools.oauth_servers import LIFE, OAuthPlace, serve_oauth
 from tests.web.loopback import serve_app_on_loopback
@@ -49,7 +50,7 @@ class OwnersMachine:
     def settings(self, **oauth: Any) -> ToolServerSettings:
         return ToolServerSettings(name="shop", url=self.place.url, oauth=OAuthSettings(**oauth))
 
-    async def consent(self, *, register: bool = False, **oauth: Any) -> None:
+    async def consent(self, *, register: bool = False, resolve: Resolve = resolve_host, **oauth: Any) -> None:
         app = web.Application()
         mount_consent_callback(app, ConsentAnswers(self.home, self.clock.now).deliver)
         async with serve_app_on_loopback(app) as page:
@@ -60,6 +61,7 @@ class OwnersMachine:
                 self.show,
                 self.clock.now,
                 register=register,
+                resolve=resolve,
             )
 
     async def show(self, url: str) -> None:
@@ -300,6 +302,13 @@ async def test_a_server_without_oauth_is_told_apart_from_one_that_waits_for_cons
     with pytest.raises(RequestFault, match="asks for no OAuth"):
         await machine.consent()
 
+    async def broken(_: web.Request) -> web.Response:
+        return web.Response(status=503)
+
+    machine.place.loopback.answers["/mcp"] = broken
+    with pytest.raises(RequestFault, match=r"an error of its own \(503\)"):
+        await machine.consent()
+
 
 async def test_a_login_address_in_the_network_is_never_opened(machine: OwnersMachine) -> None:
     machine.place.named_endpoint = "http://169.254.169.254/authorize"
@@ -330,6 +339,37 @@ async def test_a_result_that_holds_a_token_is_masked(machine: OwnersMachine) -> 
             assert isinstance(result, ToolResult)
             assert machine.stored["tokens"]["access_token"] not in result.text
             machine.place.valid.clear()  # the next call gets a new token
+
+
+async def test_a_refusal_of_the_connection_that_holds_a_token_is_masked(machine: OwnersMachine) -> None:
+    await machine.consent()
+    machine.place.echoes = machine.place.refuses = True
+    with pytest.raises(ConnectionFailed, match=r"no: \[masked\]"):
+        async with open_connection(
+            machine.settings(), ConnectionMeans(folder=machine.home / "tools"), lambda: None
+        ):
+            pass
+
+
+async def test_an_endless_answer_of_an_authorization_server_gets_a_sentence(machine: OwnersMachine) -> None:
+    async def endless(_: web.Request) -> web.Response:
+        return web.Response(body=b" " * (MOST_RESPONSE_BYTES + 1), content_type="application/json")
+
+    machine.place.loopback.answers["/register"] = endless
+    with pytest.raises(RequestFault, match="was cut off"):
+        await machine.consent()
+
+
+async def test_a_login_address_whose_name_leads_into_the_network_is_never_opened(
+    machine: OwnersMachine,
+) -> None:
+    async def resolve(_host: str, _port: int) -> Sequence[str]:
+        return ["192.168.0.1"]
+
+    machine.place.named_endpoint = "https://login.example/authorize"
+    with pytest.raises(RequestFault, match="leads into a private network"):
+        await machine.consent(resolve=resolve)
+    assert not machine.shown
 
 
 async def test_no_log_shows_tokens_codes_or_states(

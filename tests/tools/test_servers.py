@@ -6,13 +6,17 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
 
 from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.tools.mcp_connection import follow_changes
 from daemon.tools.server_log import ServerLog
 from daemon.tools.server_output import OutputPace
 from daemon.tools.tool_call import (
@@ -57,6 +61,21 @@ async def test_both_eras_list_call_and_announce_changes(tmp_path: Path, era: str
         await bench.lists_grow_to(2, clock)
         names = [tools[0]["name"] for _, _, tools in bench.lists]
         assert names == ["echo", "renamed"]
+
+
+async def test_a_stream_of_changes_that_cannot_be_opened_for_a_moment_is_opened_again() -> None:
+    failures = [MCPError(7002, "it failed"), SubscriptionLost("lost"), MCPError(-32601, "no such method")]
+    told: list[int] = []
+
+    class Streams:
+        @asynccontextmanager
+        async def listen(self, *, tools_list_changed: bool) -> AsyncIterator[None]:
+            raise failures.pop(0)
+            yield
+
+    client: Any = Streams()
+    await follow_changes(client, lambda: told.append(len(failures)), pause=0.001)
+    assert told == [2, 1], "nothing is asked for again where there is no stream"
 
 
 async def test_a_list_is_asked_for_again_when_its_time_to_live_ends(tmp_path: Path) -> None:
@@ -330,6 +349,29 @@ async def test_a_result_shows_no_secret_and_all_else(tmp_path: Path) -> None:
         assert "secret-of" not in await bench.text("echo", "secret-of-the-daemon")
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_secret_of_a_server_stands_in_no_description_question_or_progress(
+    tmp_path: Path, era: str
+) -> None:
+    heard: list[Mapping[str, Any]] = []
+
+    async def ask(request: Mapping[str, Any]) -> Mapping[str, Any]:
+        heard.append(request)
+        return {"action": "decline"}
+
+    async with connected(tmp_path, raw_server(era, env={"SHOWN_KEY": "sesame-open"})) as bench:
+        await bench.call("progress")
+        if era == "modern":
+            needed = await bench.call("need_input")
+            assert isinstance(needed, InputNeeded)
+            heard.append(needed.requests)
+        else:
+            await bench.call("ask", ask=ask)
+        for texts in (bench.lists[0][2], bench.progress, heard):
+            assert "[masked]" in str(texts)
+            assert "sesame-open" not in str(texts)
+
+
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 async def test_a_flood_of_output_stops_nobody(tmp_path: Path, stream: str) -> None:
     async with connected(tmp_path, raw_server(timeout=1), raw_server(name="other")) as bench:
@@ -386,6 +428,30 @@ def test_the_log_of_a_server_is_bounded_and_private(tmp_path: Path) -> None:
 
 
 # Questions of servers
+
+
+async def test_a_server_that_hangs_after_a_call_is_started_again(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with connected(tmp_path, raw_server(timeout=0.3, start_timeout=1), clock=clock) as bench:
+        await bench.until("raw", "ready")
+        assert await bench.text("deaf") == "deaf"
+        with pytest.raises(ToolOutcomeUnknown, match="did not answer within"):
+            await bench.call("echo")
+        await bench.passes_until("raw", "away", clock)
+        assert "did not list its tools in time" in bench.servers.state_of("raw").why
+        await bench.passes_until("raw", "ready", clock)
+        assert await bench.text("echo", "again") == '{"text": "again"}'
+
+
+async def test_a_server_that_closes_its_input_is_started_again(tmp_path: Path) -> None:
+    async with connected(tmp_path, raw_server(timeout=5)) as bench:
+        await bench.until("raw", "ready")
+        assert await bench.text("closes_input") == "closed"
+        with pytest.raises(ToolOutcomeUnknown):
+            await bench.call("echo")
+        await wait_for(lambda: "closed its input" in bench.servers.state_of("raw").why)
+        await bench.until("raw", "ready")
+        assert await bench.text("echo", "again") == '{"text": "again"}'
 
 
 @pytest.mark.parametrize(

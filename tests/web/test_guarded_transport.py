@@ -8,7 +8,8 @@ import httpx2
 import pytest
 
 from daemon.web.address_policy import AddressPolicy, AddressRefused
-from daemon.web.guarded_transport import PolicyTransport, check_resolved
+from daemon.web.guarded_transport import PolicyTransport
+from daemon.web.name_resolution import check_resolved
 from tests.web.loopback import Loopback, serve_loopback
 
 

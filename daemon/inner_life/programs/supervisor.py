@@ -15,7 +15,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -85,7 +85,8 @@ class ProgramLimits:
 class ProgramSupervisor:
     """Runner of the owner's programs `recipes` in folders below `home`; an async context manager.
 
-    `secrets` are masked in output; `wake` gets the thread of a result.
+    `secrets` are masked in output; `wake` gets the thread of a result. An isolated program cannot read the
+    files `hidden`.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class ProgramSupervisor:
         wake: Callable[[str], None],
         *,
         bounds: ProgramLimits | None = None,
+        hidden: Sequence[Path] = (),
     ) -> None:
         self._journal = journal
         self._clock = clock
@@ -106,6 +108,7 @@ class ProgramSupervisor:
         self._secrets = secrets
         self._wake = wake
         self._bounds = bounds or ProgramLimits()
+        self._hidden = hidden
         self._log = ProgramLog(journal)
         self._watched: dict[int, asyncio.Event] = {}
         """Flag of each run in progress; setting it stops the run."""
@@ -270,7 +273,7 @@ class ProgramSupervisor:
         argv = [program, *recipe.fill(event.slots)[1:]]
         if not self._tool:
             return argv
-        return isolated_argv(self._tool, argv, self._home, folder / "work")
+        return isolated_argv(self._tool, argv, self._home, folder / "work", self._hidden)
 
     def _start(self, folder: Path, argv: list[str]) -> int:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)

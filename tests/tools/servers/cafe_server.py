@@ -38,8 +38,9 @@ ROUNDS: dict[str, list[list[Message]]] = {
     "sure": [[form("Shall it be wrapped?", ["wrapped"], wrapped={"type": "boolean"})]],
     "confirm": [[form("Shall I go on?", [])]],
     "login": [[form("Sign in", ["pa55_word"], pa55_word={"type": "string", "title": "Your Pass-Word"})]],
-    "pay": [[{"mode": "url", "message": "Pay for it", "url": "https://pay.example.com/bill?id=7#now"}]],
+    "pay": [[{"mode": "url", "message": "Pay for it", "url": "https://1.1.1.1/bill?id=7#now"}]],
     "inside": [[{"mode": "url", "message": "Look", "url": "https://192.168.0.1/admin"}]],
+    "nowhere": [[{"mode": "url", "message": "Look", "url": "https://nowhere.invalid/admin"}]],
     "rounds": [
         [form("Which size?", ["size"], size=SIZES)],
         [form("Shall it be wrapped?", ["wrapped"], wrapped={"type": "boolean"})],
@@ -49,7 +50,7 @@ ROUNDS: dict[str, list[list[Message]]] = {
     "sample": [[]],
     "both": [[form("Which size?", ["size"], size=SIZES), form("Shall I go on?", []), form("Sure?", [])]],
     "huge": [[form("x" * 200_000, [])]],
-    "bill": [[{"mode": "url", "message": "Pay first", "url": "https://pay.example.com/first"}]],
+    "bill": [[{"mode": "url", "message": "Pay first", "url": "https://1.1.1.1/first"}]],
     "odd": [[form("Deep", ["deep"], deep={"type": "object", "properties": {}})]],
 }
 """The questions of each tool, by round."""

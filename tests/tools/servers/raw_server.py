@@ -18,6 +18,9 @@ Message = dict[str, Any]
 MODERN = "2026-07-28"
 ERA = "modern" if "modern" in sys.argv else "legacy"
 HEARD = os.environ.get("HEARD")
+SHOWN = os.environ.get("SHOWN_KEY", "")
+"""Secret of this server, which it shows wherever it can."""
+
 TOOLS = ["echo"]
 """Tools of the current list; `rename` changes it."""
 
@@ -47,7 +50,12 @@ def notify(method: str, **params: Any) -> None:
 def tool(name: str) -> Message:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
     hints = {"readOnlyHint": name in os.environ.get("READS", "").split()}
-    made = {"name": name, "description": f"Does {name}.", "inputSchema": schema, "annotations": hints}
+    made = {
+        "name": name,
+        "description": f"Does {name}. {SHOWN}".strip(),
+        "inputSchema": schema,
+        "annotations": hints,
+    }
     if "hostile_schema" in sys.argv:
         hostile = {"type": "string", "pattern": "^(a+)+$"}
         made["outputSchema"] = {"type": "object", "properties": {"text": hostile}}
@@ -224,7 +232,13 @@ def no_result(request: Message) -> None:
 def progress(request: Message) -> None:
     token = request["params"]["_meta"]["progressToken"]
     for n in range(1, 5):
-        notify("notifications/progress", progressToken=token, progress=n, total=4, message=f"step {n}")
+        notify(
+            "notifications/progress",
+            progressToken=token,
+            progress=n,
+            total=4,
+            message=f"step {n} {SHOWN}".strip(),
+        )
         time.sleep(0.25)
     answer(request, text="done")
 
@@ -261,7 +275,10 @@ def ask(request: Message) -> None:
             "jsonrpc": "2.0",
             "id": "asked",
             "method": "elicitation/create",
-            "params": {"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}},
+            "params": {
+                "message": f"Sure? {SHOWN}".strip(),
+                "requestedSchema": {"type": "object", "properties": {}},
+            },
         }
     )
     WAITING.append(request)
@@ -276,7 +293,8 @@ def need_input(request: Message) -> None:
         if params.get("requestState") != "held":
             return refuse(request, -32602, "Invalid or expired requestState")
         return answer(request, text=json.dumps(params["inputResponses"]))
-    asked = {"message": "Sure?", "mode": "form", "requestedSchema": {"type": "object", "properties": {}}}
+    message = f"Sure? {SHOWN}".strip()
+    asked = {"message": message, "mode": "form", "requestedSchema": {"type": "object", "properties": {}}}
     return answer(
         request,
         resultType="input_required",
@@ -296,6 +314,13 @@ def spawn(request: Message) -> None:
     answer(request, text=str(pid))
 
 
+def closes_input(request: Message) -> None:
+    """Close the input, and go on without it."""
+    answer(request, text="closed")
+    os.close(0)
+    time.sleep(600)
+
+
 def deaf(request: Message) -> None:
     """Stop reading."""
     answer(request, text="deaf")
@@ -308,7 +333,7 @@ CALLS: dict[str, Callable[[Message], None]] = {
         *("env", "die", "never", "late", "twice", "endless", "large", "large_id_last", "surrogate"),
         *("bytes_no_utf8", "controls", "garbage", "is_error", "rpc_error", "no_result", "progress"),
         *("flood", "many_values", "structured", "nothing", "pid", "log", "sample"),
-        *("rename", "pages", "ask", "need_input", "spawn", "deaf"),
+        *("rename", "pages", "ask", "need_input", "spawn", "deaf", "closes_input"),
     )
 }
 
