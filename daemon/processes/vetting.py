@@ -55,7 +55,8 @@ def _that_fit(changed: Sequence[ChangedTool]) -> tuple[Sequence[ChangedTool], Se
     shown, named = list[ChangedTool](), list[ChangedTool]()
     left = MOST_CHARACTERS
     for tool in changed:
-        left -= len(tool.difference())
+        if left >= 0:  # a difference takes time: those of thousands would hold everybody up
+            left -= len(tool.difference())
         (named if left < 0 else shown).append(tool)
     return shown, named
 
