@@ -21,7 +21,7 @@ PLAIN, ANY, UNICODE = 25, 1_500, 120_000
 
 TOKEN = re.compile(
     r"(?P<unicode>\\[wWdDsSpPbB])|\\.|(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\]?)"
-    r"|(?P<count>\{(?P<least>[0-9]+)(?:,(?P<most>[0-9]*))?\})|(?P<any>\.)|.",
+    r"|(?P<count>\{\s*(?P<least>[0-9]*)\s*(?:,\s*(?P<most>[0-9]*)\s*)?\})|(?P<any>\.)|.",
     re.DOTALL,
 )
 """Part of a pattern; what it takes for a class may end too early, which counts more."""
@@ -89,7 +89,7 @@ def _weights(pattern: str) -> Iterator[tuple[str, int]]:
     """Yield each group's bracket, the factor of each count ("{"), and the work of every other part."""
     for token in TOKEN.finditer(pattern):
         if token["count"]:
-            yield "{", max(int(token["least"][:9]), int((token["most"] or "0")[:9]), 1)
+            yield "{", max(int((token["least"] or "0")[:9]), int((token["most"] or "0")[:9]), 1)
         elif token["unicode"] or IN_CLASS.search(token["class"] or ""):
             yield "", UNICODE
         elif token["class"] or token["any"]:

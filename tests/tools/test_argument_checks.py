@@ -152,6 +152,9 @@ SLOW_PATTERNS = [rf"^(\w{{1,40}}\s?){{30}}z{{{number}}}" for number in range(1_0
 """Patterns of which each takes a third of a second to build."""
 
 
+ODD_COUNTS = [f"(?x){part}{number}" for number in range(500) for part in (r"\w{,150}", r"\w { 150 }")]
+
+
 def repeated(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema that checks the argument `a` against another one some thousand times."""
     several = {"several": {"allOf": [{"$ref": "#/$defs/one"}] * 1_000}, "one": schema}
@@ -179,6 +182,7 @@ DOUBLING = {
         ({"a": "a" * 2_000 + "é"}, repeated({"pattern": r"(?:\w\W?){30}$"})),
         ({"a": "text"}, repeated({"pattern": "a" * 900})),
         ({"a": "text"}, {"allOf": [{"properties": {"a": {"pattern": one}}} for one in SLOW_PATTERNS]}),
+        ({"a": "text"}, {"allOf": [{"properties": {"a": {"pattern": one}}} for one in ODD_COUNTS]}),
         ({"text": 1}, {"allOf": [{"patternProperties": {one: False}} for one in SLOW_PATTERNS]}),
         ({"text": 1}, {"patternProperties": dict.fromkeys(SLOW_PATTERNS, False)}),
     ],
