@@ -151,6 +151,8 @@ def _shown_text(run: ApprovalContext, text: str, whole: bool) -> str:
 
 def in_code_block(line: str) -> str:
     """Return a line that cannot end its code block, and hides nothing."""
+    if line.isascii() and line.isprintable():
+        return line.replace("`", TICK)
     seen = ""
     for character in line.replace("`", TICK):
         if character.isprintable() and not is_invisible(character):

@@ -5,6 +5,7 @@ Whoever wrote a tool also wrote its name, description and schema: these are mate
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
@@ -61,6 +62,10 @@ FIND_TOOL_SUMMARY = (
 
 FOUND_TOOLS = 5
 """Most tools that a search brings."""
+
+
+LONGEST_SEARCHED = 2_000
+"""Most characters of a description in which a search looks for words."""
 
 
 LONGEST_SCHEMA = 3_000
@@ -197,7 +202,7 @@ def find_tool(tools: Sequence[TurnTool], description: str) -> ActionDefinition:
     """Return the action that finds tools by words and shows their arguments."""
 
     async def perform(run: ActionContext, args: FindToolArguments) -> str:
-        found = search_tools(tools, args.query)
+        found = await asyncio.to_thread(search_tools, tools, args.query)
         if not found:
             return run.label("nothing found")
         return "\n\n".join(map(described_tool, found))
@@ -223,7 +228,7 @@ def search_tools(tools: Sequence[TurnTool], query: str) -> Sequence[TurnTool]:
     exact = [one for one in tools if one.name == query.strip()]
     if exact:
         return exact
-    texts = [(f"{one.name} {_words(one.name)}", one.tool.description) for one in tools]
+    texts = [(f"{one.name} {_words(one.name)}", one.tool.description[:LONGEST_SEARCHED]) for one in tools]
     return [tools[place] for place in best_matches(texts, f"{query} {_words(query)}", FOUND_TOOLS)]
 
 

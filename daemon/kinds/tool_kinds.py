@@ -17,7 +17,7 @@ TOOLS = "tools"
 class RecordedTool:
     """A tool as its server defined it; `name` is `server.tool`, made safe, `tool` the server's own name.
 
-    The description has no invisible characters; `invisible` counts those removed. `digest` covers
+    The description has no invisible characters; `invisible` counts those removed. `digest` covers name,
     description, both schemas and annotations as the server sent them. `sent` is all that as text, with the
     invisible characters as escapes; empty if there are none.
     """

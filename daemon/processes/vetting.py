@@ -25,6 +25,9 @@ USE, LEAVE_OUT = "use it", "leave it out"
 MOST_CHARACTERS = 30_000
 """Characters of differences in one message; further tools are only named."""
 
+MOST_NAMED = 50
+"""Tools without a difference that a message names; further ones are counted."""
+
 
 async def vetting(turn: Turn, tools: ToolCatalogue | None = None) -> WorkingMemory:
     """Tell an owner what has changed; ask where the owner has to decide."""
@@ -55,7 +58,8 @@ def _that_fit(changed: Sequence[ChangedTool]) -> tuple[Sequence[ChangedTool], Se
     shown, named = list[ChangedTool](), list[ChangedTool]()
     left = MOST_CHARACTERS
     for tool in changed:
-        left -= len(tool.difference())
+        if left >= 0:  # a difference takes time: those of thousands would hold everybody up
+            left -= len(tool.difference())
         (named if left < 0 else shown).append(tool)
     return shown, named
 
@@ -73,11 +77,17 @@ def _parts(
         if tool.now.invisible:
             parts.append(turn.prompt(f"{TEXTS}hidden", number=str(tool.now.invisible)))
     if named:
-        names = names_in_words([tool.now.name for tool in named])
-        parts.append(turn.prompt(f"{TEXTS}not_shown", tools=names, server=news.server))
+        parts.append(turn.prompt(f"{TEXTS}not_shown", tools=_named(named), server=news.server))
     if news.left_out:
         parts.append(turn.prompt(f"{TEXTS}left_out", server=news.server, tools=_left_out(turn, news)))
     return parts
+
+
+def _named(tools: Sequence[ChangedTool]) -> str:
+    names = [tool.now.name for tool in tools[:MOST_NAMED]]
+    if len(tools) > MOST_NAMED:
+        names.append(f"… ({len(tools) - MOST_NAMED})")
+    return names_in_words(names)
 
 
 def _kind_of(news: ListNews) -> str:

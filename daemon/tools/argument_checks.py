@@ -1,23 +1,21 @@
 """Checks of a value against a JSON schema of a stranger, in bounded time.
 
 The schema may be malformed or hostile. A keyword that makes no sense is not checked, nothing is fetched for a
-`$ref`, and patterns run in pydantic's engine, whose time is linear. Each check counts as a step; too many
-steps end the check with an error.
+`$ref`, and the work of patterns is bounded. Each check counts as a step; too many steps end the check with an
+error.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from math import inf
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from pydantic_core import SchemaError, SchemaValidator, core_schema
+from daemon.tools.schema_patterns import PatternMatcher
 
 MOST_STEPS = 100_000
 """Most comparisons in one check: about a fifth of a second."""
@@ -28,13 +26,8 @@ DEEPEST = 60
 MOST_FAULTS = 5
 """Most faults of one value that are named."""
 
-LONGEST_PATTERN = 1_000
-
-MOST_PATTERN_WORK = 2_000_000
-"""Largest product of a pattern's size and a text's length that is matched."""
-
-COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
-"""A counted repetition in a pattern."""
+LONGEST_REFERENCE = 1_000
+"""Most characters of a `$ref` that is followed."""
 
 TYPES: Mapping[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -82,7 +75,9 @@ def nesting_of(value: object) -> int:
 
 def find_reference(root: Mapping[str, Any], reference: object) -> Any:
     """Return the part of a schema that a `$ref` names; None for one that is elsewhere."""
-    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+    if not isinstance(reference, str) or len(reference) > LONGEST_REFERENCE:
+        return None
+    if not (reference == "#" or reference.startswith("#/")):
         return None
     part: Any = root
     for step in reference[2:].split("/") if reference != "#" else ():
@@ -110,6 +105,7 @@ class _SchemaCheck:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._steps = 0
+        self._patterns = PatternMatcher()
         self._open = set[tuple[int, int]]()
         """References that are being followed, with their values: one that meets itself ends."""
 
@@ -135,12 +131,10 @@ class _SchemaCheck:
 
     def fits_pattern(self, pattern: object, text: str) -> bool:
         self.spend()
-        if not isinstance(pattern, str) or _pattern_size(pattern) * (len(text) + 1) > MOST_PATTERN_WORK:
-            return True
-        compiled = _compiled(pattern)
-        return compiled is None or compiled.isinstance_python(text)
+        return not isinstance(pattern, str) or self._patterns.fits(pattern, text)
 
     def reference(self, value: Any, expected: Any, _schema: Any, place: str, depth: int) -> Faults:
+        self.spend(len(expected) // 10 if isinstance(expected, str) else 1)
         target = find_reference(self._root, expected)
         meeting = (id(target), id(value))
         if target is None or meeting in self._open:
@@ -152,6 +146,7 @@ class _SchemaCheck:
     # Any value
 
     def type(self, value: Any, _expected: Any, schema: Any, place: str, _depth: int) -> Faults:
+        self.spend(len(list_or_empty(schema.get("type"))))
         known = types_of(schema)
         if known and not any(TYPES[one](value) for one in known):
             yield place, f"it should be of the type {' or '.join(known)}"
@@ -232,7 +227,7 @@ class _SchemaCheck:
             return
         for pattern, schema in expected.items():
             for name, inner in value.items():
-                if _compiled(pattern) and self.fits_pattern(pattern, name):
+                if self._patterns.is_checked(pattern) and self.fits_pattern(pattern, name):
                     yield from self.faults(inner, schema, _within(place, name), depth)
 
     def additional(self, value: Any, expected: Any, schema: Any, place: str, depth: int) -> Faults:
@@ -418,22 +413,3 @@ def _within(place: str, name: str) -> str:
 def _listed(values: Sequence[Any]) -> str:
     shown = [repr(one)[:40] if isinstance(one, str) else str(one)[:40] for one in values[:10]]
     return " or ".join([*shown, "…"] if len(values) > 10 else shown)
-
-
-def _pattern_size(pattern: str) -> int:
-    """Return a bound on the states of a pattern's engine; a nested repetition multiplies."""
-    size = len(pattern)
-    for least, most in COUNTED.findall(pattern[: LONGEST_PATTERN + 1]):
-        size *= max(int(least[:9]), int((most or "0")[:9]), 1)
-    return size
-
-
-@lru_cache
-def _compiled(pattern: str) -> SchemaValidator | None:
-    """Return a linear matcher; None for a pattern that is too long or has what it lacks (look-around)."""
-    if len(pattern) > LONGEST_PATTERN:
-        return None
-    try:
-        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
-    except SchemaError:
-        return None

@@ -71,7 +71,7 @@ class OwnerToolsPage:
         return {
             "servers": [self._server_as_json(name, lists.get(name)) for name in self.servers.names],
             "approvals": [{**one, "name": name} for one, name in zip(approvals, names, strict=True)],
-            "changes": waiting_as_json(self.catalogue),
+            "changes": await waiting_as_json(self.catalogue),
             "faults": list(self.faults()),
         }
 

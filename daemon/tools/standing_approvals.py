@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from daemon.engine.event import Entry
 from daemon.kinds import StandingApproval
 from daemon.knowledge.visibility import KnownChannels
 from daemon.tools.changed_tools import ChangedTool
-from daemon.tools.tool_catalogue import ToolCatalogue
+from daemon.tools.tool_catalogue import ToolCatalogue, WaitingTool
 
 TAKEN_BACK = "taken back"
 """Reason for which a standing approval ends: a meaning of a label."""
@@ -80,8 +81,12 @@ def approvals_as_json(catalogue: ToolCatalogue, places: KnownChannels, team: str
     ]
 
 
-def waiting_as_json(catalogue: ToolCatalogue) -> list[Mapping[str, Any]]:
+async def waiting_as_json(catalogue: ToolCatalogue) -> list[Mapping[str, Any]]:
     """Return the tools that wait for an owner, with the difference from the definition last offered."""
+    return await asyncio.to_thread(_waiting_as_json, catalogue.waiting())
+
+
+def _waiting_as_json(waiting: Sequence[WaitingTool]) -> list[Mapping[str, Any]]:
     return [
         {
             "tool": one.offered.name,
@@ -92,5 +97,5 @@ def waiting_as_json(catalogue: ToolCatalogue) -> list[Mapping[str, Any]]:
             "difference": ChangedTool(now=one.offered.tool, before=one.before).difference(),
             "list": one.offered.seq,
         }
-        for one in catalogue.waiting()
+        for one in waiting
     ]

@@ -88,6 +88,14 @@ def _asked(turn: Turn) -> Sequence[PersonMessage]:
     return [event for event in said if not (event.bot or isinstance(event, ReminderFired))]
 
 
+def has_begun(turn: Turn, tool: str) -> bool:
+    """True if the call that a turn is about to make was begun before a crash: its outcome alone is left.
+
+    A replay of a whole turn reads this back; a step that goes on within another one finds it here.
+    """
+    return turn.execution.record.find(f"{turn.ctx.path}/{tool}#{turn.ctx.uses_of(tool) + 1}") is not None
+
+
 async def _address_of(turn: Turn, person: str) -> str:
     """Return a mention of an owner, or the name of somebody else, whom Slack would not be told to call."""
     if person in turn.owners:
@@ -247,6 +255,8 @@ class ToolApprovals:
         def look() -> StepResult | None:
             newest = self.catalogue.newest(tool.name)
             if newest and newest.tool.digest == tool.tool.digest and newest.rules == tool.rules:
+                return None
+            if has_begun(turn, tool.name):
                 return None
             return StepResult(value=newest.tool.digest if newest else "")
 

@@ -6,11 +6,13 @@ it, people are told, and the model sees it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.actions.action import ActionContext
+from daemon.engine.exceptions import EngineError
 from daemon.ism import ActionRefused
 from daemon.kinds import ActionObserved, LimitReached, ToolNotCalled
 from daemon.mind.asking import ask_owner_to_continue
@@ -19,7 +21,7 @@ from daemon.prompts.elements import truncate
 from daemon.settings.limits import CONTINUE
 from daemon.tools.call_doubts import is_in_doubt, record_doubt, settle_doubt
 from daemon.tools.elicitation import ToolQuestions
-from daemon.tools.tool_approvals import ToolApprovals, askers_of
+from daemon.tools.tool_approvals import ToolApprovals, askers_of, has_begun
 from daemon.tools.tool_call import (
     InputNeeded,
     StateExpired,
@@ -34,6 +36,8 @@ from daemon.tools.tool_observations import ToolObserver, is_unknown, wait_unless
 from daemon.turn.input_policy import DELIBERATION_PROCESS
 from daemon.turn.open_questions import withdraw_questions_of_steps
 from daemon.turn.turn import UNKNOWN_OUTCOME, Turn
+
+log = logging.getLogger(__name__)
 
 MOST_QUESTIONS = 10
 """Most times that one call may need input."""
@@ -105,6 +109,8 @@ class ToolCall:
             raise ActionRefused(found.event.text)
 
     def _why_not(self) -> ToolNotCalled | None:
+        if has_begun(self.turn, self.name):
+            return None
         newest = self.means.catalogue.newest(self.name)
         if newest is None:
             return ToolNotCalled(tool=self.name, code="gone", text=self.run.label("tool gone"))
@@ -134,6 +140,8 @@ class ToolCall:
 
     def _exceeded_limit(self) -> LimitReached | None:
         turn = self.turn
+        if has_begun(turn, self.name):
+            return None
         return turn.deps.gauge.exceeded_by_tool(
             turn.execution.all_recorded(), turn.people, as_tree=turn.process == DELIBERATION_PROCESS
         )
@@ -183,6 +191,11 @@ class ToolCall:
             return self.observer.fail("failed", str(error))
         except ToolOutcomeUnknown as error:
             return self._unknown(str(error))
+        except EngineError:
+            raise
+        except Exception as error:  # a fault of the client: it says nothing of how far the call came
+            log.warning("The call of the tool %s went wrong.", self.name, exc_info=error)
+            return self._unknown("")
         return self.observer.see(result) if result else self._unknown(self.run.label("stopped"))
 
     async def _answer_or_stop(self, request: ToolRequest) -> ToolResult | InputNeeded | None:
@@ -219,8 +232,8 @@ class ToolCall:
     async def _next_round(self, observed: ActionObserved, *, again: bool) -> ActionObserved:
         needed = observed.details.get("input")
         if needed is None:  # the server forgot what it had asked
-            await self._obtain_approval()
-            return await self._observe()
+            await self._obtain_approval(may_be_done=again)
+            return await self._observe(again=again)
         answers = await self.means.questions.answer_input(
             self.run, self.tool, InputNeeded(**needed), INPUT_STEP
         )

@@ -49,6 +49,9 @@ HIDDEN_NAME = "hidden characters in names of a tool"
 PARTS = ("inputSchema", "outputSchema", "annotations")
 """Parts of a definition besides its name and description, as the protocol calls them."""
 
+MOST_INDENTED = 3_000
+"""Lines of a part of a definition that are indented for people; a longer one stands in one line."""
+
 UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 ABOUT = frozenset({"description", "title", "$comment", "examples", "default"})
@@ -93,6 +96,7 @@ def read_tool_list(settings: ToolServerSettings, raw: Sequence[Any]) -> ToolList
     """Read a server's list of tools as JSON; tools that the owner denies are not in it."""
     listing = ToolListing()
     tools = list[RecordedTool]()
+    times = Counter[str]()
     left = MOST_LIST_BYTES
     for one in raw:
         name = one.get("name") if isinstance(one, Mapping) else None
@@ -101,6 +105,7 @@ def read_tool_list(settings: ToolServerSettings, raw: Sequence[Any]) -> ToolList
             continue
         if not is_allowed_by(settings, name):
             continue
+        times[safe_tool_name(settings.name, name).casefold()] += 1
         try:
             size = _size(one)
             if len(tools) >= MOST_TOOLS or size > left:
@@ -109,14 +114,13 @@ def read_tool_list(settings: ToolServerSettings, raw: Sequence[Any]) -> ToolList
             left -= size
         except _UnfitDefinition as reason:
             listing.leave_out(safe_tool_name(settings.name, name), str(reason))
-    _add_unique(listing, tools)
+    _add_unique(listing, tools, times)
     for why, count in sorted(listing.unnamed.items()):
         listing.left_out[f"+{count}, {why}"] = why
     return listing
 
 
-def _add_unique(listing: ToolListing, tools: Sequence[RecordedTool]) -> None:
-    times = Counter(tool.name.casefold() for tool in tools)
+def _add_unique(listing: ToolListing, tools: Sequence[RecordedTool], times: Mapping[str, int]) -> None:
     for tool in sorted(tools, key=lambda tool: (tool.name, tool.digest)):
         if times[tool.name.casefold()] > 1:
             listing.leave_out(tool.name, SAME_NAME)
@@ -151,7 +155,7 @@ def _read_tool(server: str, name: str, raw: Mapping[str, Any]) -> RecordedTool:
         input_schema=schema,
         output_schema=output,
         annotations=annotations,
-        digest=digest([description, *parts]),
+        digest=digest([name, description, *parts]),
         invisible=found["invisible"],
         sent=_as_lines(description, parts) if found["invisible"] else "",
     )
@@ -194,13 +198,28 @@ def _describes(name: str, value: Any) -> bool:
 
 
 def definition_text(tool: RecordedTool) -> str:
-    """Return a definition as lines for people, with invisible characters as escapes."""
-    return tool.sent or _as_lines(tool.description, [tool.input_schema, tool.output_schema, tool.annotations])
+    """Return a definition as lines for people, with invisible characters as escapes.
+
+    The server's own name stands first where the safe one differs.
+    """
+    parts = [tool.input_schema, tool.output_schema, tool.annotations]
+    text = tool.sent or _as_lines(tool.description, parts)
+    if tool.name.endswith(f".{tool.tool}"):
+        return text
+    return f"name: {json.dumps(tool.tool, ensure_ascii=False)}\n{text}"
 
 
 def _as_lines(description: str, parts: Sequence[Any]) -> str:
     found = [description]
     for name, part in zip(PARTS, parts, strict=True):
         if part:
-            found.append(f"{name}: {json.dumps(part, indent=2, sort_keys=True, ensure_ascii=False)}")
+            found.append(f"{name}: {_indented(part)}")
     return "\n".join(show_invisible(one) for one in found)
+
+
+def _indented(part: Any) -> str:
+    """Return JSON in lines, unless these are many: deep lists would take a hundred times the room."""
+    text = json.dumps(part, sort_keys=True, ensure_ascii=False)
+    if text.count(",") + text.count("{") + text.count("[") > MOST_INDENTED:
+        return text
+    return json.dumps(part, indent=2, sort_keys=True, ensure_ascii=False)

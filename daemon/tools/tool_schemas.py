@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, cast
 
@@ -152,22 +152,29 @@ def _as_meant(given: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, 
     return taken
 
 
-def _possible_types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> Sequence[str]:
+def _possible_types(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Sequence[str]:
     """Return the types that a value may have; none if nothing is known."""
-    if "$ref" in schema:
-        target = find_reference(root, schema["$ref"])
-        known = isinstance(target, Mapping) and depth < DEEPEST
-        return _possible_types(target, root, depth + 1) if known else ()
-    for several in ("anyOf", "oneOf"):
-        if isinstance(schema.get(several), list) and depth < DEEPEST:
-            found = [_possible_types(one, root, depth + 1) for one in _mappings(schema[several])]
-            return [one for types in found for one in types] if all(found) else ()
-    return types_of(schema)
-
-
-def _mappings(values: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    for one in values[:MOST_PARTS]:
-        yield one if isinstance(one, Mapping) else {}
+    found, followed = list[str](), set[str]()
+    left: list[Any] = [schema]
+    for _ in range(MOST_PARTS):
+        if not left:
+            return found
+        one = left.pop()
+        if not isinstance(one, Mapping):
+            return ()
+        forms = list_or_empty(one.get("anyOf")) or list_or_empty(one.get("oneOf"))
+        if "$ref" in one:
+            reference = str(one["$ref"])
+            if reference not in followed:
+                followed.add(reference)
+                left.append(find_reference(root, one["$ref"]))
+        elif forms:
+            left += forms
+        elif types := types_of(one):
+            found += types
+        else:
+            return ()
+    return ()
 
 
 def _decoded(value: Any) -> Any:

@@ -99,6 +99,17 @@ async def test_a_new_tool_of_an_untrusted_server_can_be_left_out(shop: Shop) -> 
     assert [one.offered.name for one in shop.catalogue.waiting()] == ["shop.steal"]
 
 
+async def test_of_very_many_changes_some_are_shown_some_named_and_the_rest_counted(shop: Shop) -> None:
+    await shop.opens()
+    await changes(shop, tool(), *[tool(f"take_{number}", "x" * 2_000) for number in range(400)])
+    [question] = questions(shop.stage)
+    text = question.event.text
+    named = text.partition("Too long to be shown here: ")[2]
+    assert named.count("shop.take_") == 50
+    assert text.count("is new:") + 50 + int(named.partition("… (")[2].partition(")")[0]) == 400
+    assert len(text) < 40_000
+
+
 @pytest.mark.parametrize("trusted", [False, True])
 async def test_a_change_voids_the_approval_that_waits_and_every_always(shop: Shop, trusted: bool) -> None:
     await shop.opens(trusted=trusted)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from daemon.inner_life.tick_tools import NO_OWNER
 from rehearsal.people import ALICE
+from tests.attention import until
 from tests.stories.choosing import pressed, questions
 from tests.stories.stage import BOB, Stage, reply
-from tests.stories.ticking import do, does, thinks, tick
-from tests.stories.tool_shelf import raw_tool, server, some_tools, with_tools
+from tests.stories.ticking import PAUSE, do, does, thinks, tick
+from tests.stories.tool_shelf import OWNED, raw_tool, server, some_tools, with_tools
 
 ALIVE: dict[str, Any] = {"inner_life_enabled": True}
 
@@ -92,3 +94,32 @@ async def test_what_the_owner_may_not_know_is_not_shown_to_the_owner_for_approva
     assert after.results["shelf.order"] == ("no", NO_OWNER)
     assert not servers.requests
     assert not questions(stage)
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_a_kill_during_a_call_is_an_unknown_outcome_even_if_the_server_is_away(stage: Stage) -> None:
+    shelf = server(approval=[("*", "never")])
+    servers = await with_tools(stage, (shelf, [raw_tool("put", reads=False)]), **ALIVE)
+    servers.during = hang
+    thinks(stage, "I put it there.", do("shelf.put", text="a"))
+    await stage.clock.leap(PAUSE)
+    await stage.soul.worker.sweep()
+    await until(lambda: servers.requests)
+    kept = {path: path.read_bytes() for path in stage.home.glob("journal.db*")}
+    await stage.sleep()
+    for path in stage.home.glob("journal.db*"):
+        path.unlink()
+    for path, content in kept.items():
+        path.write_bytes(content)
+    servers.away.add("shelf")
+    await stage.wake(ism_enabled=True, **OWNED, **ALIVE)
+    await stage.settled()
+    assert len(servers.requests) == 1
+    [doubt] = stage.entries("tool-in-doubt")
+    assert doubt.event.tool == "shelf.put"
+    thinks(stage, "I see.")
+    seen = await tick(stage)
+    assert "outcome unknown" in seen.results["shelf.put"][1]

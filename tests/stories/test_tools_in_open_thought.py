@@ -104,3 +104,19 @@ async def test_people_are_told_in_the_conversation_of_a_call_that_nobody_knows_t
     assert len(servers.requests) == 1
     [doubt] = stage.entries("tool-in-doubt")
     assert (doubt.event.tool, doubt.event.settled) == ("shelf.put", False)
+
+
+def break_down(request: ToolRequest) -> str:
+    raise RuntimeError("a fault of the client")
+
+
+async def test_a_fault_of_the_client_is_an_unknown_outcome_and_no_second_call(stage: Stage) -> None:
+    shelf = server(approval=[("*", "never")])
+    servers = await with_tools(stage, (shelf, [raw_tool("put", reads=False)]), said=break_down)
+    thinks(stage, '<shelf.put>{"text": "a"}</shelf.put>', final("Look first."))
+    ts = await stage.say("alice", ALICE, THINK)
+    said = " ".join(await stage.answers(ALICE, ts))
+    assert "I called *shelf.put*, and nobody knows" in said
+    assert "a fault of the client" not in said
+    assert len(servers.requests) == 1
+    assert [entry.event.tool for entry in stage.entries("tool-in-doubt")] == ["shelf.put"]

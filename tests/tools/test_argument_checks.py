@@ -148,6 +148,19 @@ def test_what_makes_no_sense_in_a_schema_is_not_checked(schema: dict[str, Any]) 
         assert argument_faults(value, schema) == []
 
 
+SLOW_PATTERNS = [rf"^(\w{{1,40}}\s?){{30}}z{{{number}}}" for number in range(1_000)]
+"""Patterns of which each takes a third of a second to build."""
+
+
+ODD_COUNTS = [f"(?x){part}{number}" for number in range(500) for part in (r"\w{,150}", r"\w { 150 }")]
+
+
+def repeated(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that checks the argument `a` against another one some thousand times."""
+    several = {"several": {"allOf": [{"$ref": "#/$defs/one"}] * 1_000}, "one": schema}
+    return {"properties": {"a": {"allOf": [{"$ref": "#/$defs/several"}] * 4}}, "$defs": several}
+
+
 DOUBLING = {
     "$ref": "#/$defs/d0",
     "$defs": {
@@ -163,6 +176,15 @@ DOUBLING = {
         ({"a": 1}, {"anyOf": [{"const": n} for n in range(2 * MOST_STEPS)]}),
         ([1] * 10_000, {"items": {"required": ["a"], "enum": [*range(1_000)]}}),
         ([{"a": 0}] * 5_000, {"items": {"required": [str(n) for n in range(5_000)]}}),
+        ({"a": 1}, repeated({"$ref": "#/" + "a/" * 15_000})),
+        ({"a": 1}, repeated({"$ref": "#/" + "a/" * 480})),
+        ({"a": 1}, repeated({"type": ["any"] * 8_000})),
+        ({"a": "a" * 2_000 + "é"}, repeated({"pattern": r"(?:\w\W?){30}$"})),
+        ({"a": "text"}, repeated({"pattern": "a" * 900})),
+        ({"a": "text"}, {"allOf": [{"properties": {"a": {"pattern": one}}} for one in SLOW_PATTERNS]}),
+        ({"a": "text"}, {"allOf": [{"properties": {"a": {"pattern": one}}} for one in ODD_COUNTS]}),
+        ({"text": 1}, {"allOf": [{"patternProperties": {one: False}} for one in SLOW_PATTERNS]}),
+        ({"text": 1}, {"patternProperties": dict.fromkeys(SLOW_PATTERNS, False)}),
     ],
 )
 def test_a_check_that_takes_too_many_steps_ends_soon(value: Any, schema: dict[str, Any]) -> None:
@@ -190,6 +212,20 @@ def test_a_hostile_pattern_takes_no_time(pattern: str, text: str) -> None:
     argument_faults({"a": text}, {"properties": {"a": {"pattern": pattern}}})
     argument_faults({text: 1}, {"patternProperties": {pattern: False}})
     assert time.process_time() - began < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", "0" * 36),
+        (r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$", "2026-11-29 11:00:00Z"),
+        (r"^[A-Za-z0-9][\w.-]{0,62}$", "-a"),
+        ("^.{1,2000}$", "a" * 2_001),
+        (r"^(?:[^@\s]+)@(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,63}$", "nobody"),
+    ],
+)
+def test_patterns_as_servers_write_them_are_checked(pattern: str, text: str) -> None:
+    assert argument_faults({"a": text}, {"properties": {"a": {"pattern": pattern}}})
 
 
 def test_a_value_that_is_nested_too_deeply_is_a_fault() -> None:

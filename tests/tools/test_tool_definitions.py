@@ -97,6 +97,12 @@ def test_names_are_made_safe_and_of_two_alike_none_is_taken() -> None:
     assert listing.left_out == {"shop.Look": "two tools of one name", "shop.look": "two tools of one name"}
 
 
+def test_a_name_that_a_tool_shares_with_one_that_is_left_out_is_not_offered_either() -> None:
+    listing = read(tool(), tool("sell", 5), tool("buy"))
+    assert [one.name for one in listing.tools] == ["shop.buy"]
+    assert listing.left_out == {"shop.sell": "two tools of one name"}
+
+
 def test_the_owner_s_globs_choose_and_deny_wins() -> None:
     listing = read(tool("buy"), tool("sell"), tool("steal"), allow=("s*",), deny=("st*",))
     assert [one.name for one in listing.tools] == ["shop.sell"]
@@ -133,6 +139,23 @@ def test_each_part_of_a_definition_counts(part: str) -> None:
     [now] = read(tool(**{part: {"title": "Other"}})).tools
     assert before.digest != now.digest
     assert '+  "title": "Other"' in ChangedTool(now=now, before=before).difference()
+
+
+def test_a_tool_that_its_server_renames_is_another_one_even_under_the_same_safe_name() -> None:
+    [before] = read(tool("sell it")).tools
+    [now] = read(tool("sell_it")).tools
+    assert (before.name, before.digest == now.digest) == (now.name, False)
+    assert ChangedTool(now=now, before=before).difference().splitlines()[0] == '-name: "sell it"'
+
+
+def test_a_difference_of_a_deep_definition_is_no_larger_than_what_was_sent() -> None:
+    values: Any = [1] * 30_000
+    for _ in range(55):
+        values = [values]
+    began = time.process_time()
+    [found] = read(tool(inputSchema={"enum": values})).tools
+    assert len(ChangedTool(now=found, before=None).difference()) < 100_000
+    assert time.process_time() - began < 1
 
 
 def test_nothing_in_a_difference_ends_its_block() -> None:
