@@ -20,11 +20,11 @@ PLAIN, ANY, UNICODE = 25, 1_500, 120_000
 """Work to build one repetition of a character, of a class of characters, of a class of Unicode."""
 
 TOKEN = re.compile(
-    r"(?P<unicode>\\[wWdDsSpPbB])|\\.|(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\]?)"
+    r"(?P<unicode>\\[wWdDsSbB]|\\[pP](?:\{[^}]*\}|.)?)|\\.|(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\]?)"
     r"|(?P<count>\{\s*(?P<least>[0-9]*)\s*(?:,\s*(?P<most>[0-9]*)\s*)?\})|(?P<any>\.)|.",
     re.DOTALL,
 )
-"""Part of a pattern; what it takes for a class may end too early, which counts more."""
+"""Part of a pattern. A class within a class ends the outer one too early, so that a "]" may be its end."""
 
 IN_CLASS = re.compile(r"\\[wWdDsSpP]|[^\x00-\x7f]|&&")
 
@@ -90,7 +90,7 @@ def _weights(pattern: str) -> Iterator[tuple[str, int]]:
     for token in TOKEN.finditer(pattern):
         if token["count"]:
             yield "{", max(int((token["least"] or "0")[:9]), int((token["most"] or "0")[:9]), 1)
-        elif token["unicode"] or IN_CLASS.search(token["class"] or ""):
+        elif token["unicode"] or token[0] == "]" or IN_CLASS.search(token["class"] or ""):
             yield "", UNICODE
         elif token["class"] or token["any"]:
             yield "", ANY

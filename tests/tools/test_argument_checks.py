@@ -152,7 +152,8 @@ SLOW_PATTERNS = [rf"^(\w{{1,40}}\s?){{30}}z{{{number}}}" for number in range(1_0
 """Patterns of which each takes a third of a second to build."""
 
 
-ODD_COUNTS = [f"(?x){part}{number}" for number in range(500) for part in (r"\w{,150}", r"\w { 150 }")]
+PARTS = (r"\pL{150}", r"\w { 150 }", r"[[\w][\pL]]{150}")
+ODD_COUNTS = [f"(?x){part}{number}" for number in range(500) for part in PARTS]
 
 
 def repeated(schema: dict[str, Any]) -> dict[str, Any]:
