@@ -12,14 +12,10 @@ from daemon.console.overview import PressRefusal
 from daemon.engine.exceptions import JournalError
 from daemon.kinds import ToolsListed
 from daemon.knowledge.visibility import KnownChannels
+from daemon.tools.changed_tools import ChangedTool
 from daemon.tools.connected_servers import ConnectedServers
-from daemon.tools.standing_approvals import (
-    approvals_as_json,
-    numbered_approvals,
-    take_back,
-    waiting_as_json,
-)
-from daemon.tools.tool_catalogue import OfferedTool, ToolCatalogue, read_rules
+from daemon.tools.standing_approvals import NumberedApproval, numbered_approvals, take_back
+from daemon.tools.tool_catalogue import OfferedTool, ToolCatalogue, WaitingTool, read_rules
 
 NO_APPROVAL = PressRefusal(status=404, why="There is no such standing approval any more.")
 NO_CHANGE = PressRefusal(
@@ -66,12 +62,11 @@ class OwnerToolsPage:
 
     async def overview_as_json(self) -> Mapping[str, Any]:
         lists = {entry.event.server: entry.event for entry in self.catalogue.lists()}
-        approvals = approvals_as_json(self.catalogue, self.places, self.team())
-        names = await asyncio.gather(*[self.name_of(one["by"]) for one in approvals])
+        approvals = [self._approval_as_json(one) for one in numbered_approvals(self.catalogue)]
         return {
             "servers": [self._server_as_json(name, lists.get(name)) for name in self.servers.names],
-            "approvals": [{**one, "name": name} for one, name in zip(approvals, names, strict=True)],
-            "changes": await waiting_as_json(self.catalogue),
+            "approvals": await asyncio.gather(*approvals),
+            "changes": await asyncio.to_thread(_changes_as_json, self.catalogue.waiting()),
             "faults": list(self.faults()),
         }
 
@@ -93,6 +88,16 @@ class OwnerToolsPage:
             "reads": tool.is_read_only,
             "asks": tool.asks_first,
             "offered": tool.name in offered,
+        }
+
+    async def _approval_as_json(self, approval: NumberedApproval) -> JsonObject:
+        return {
+            "number": approval.number,
+            "tool": approval.tool,
+            "place": self.places.channel_name(self.team(), approval.channel),
+            "by": approval.by,
+            "name": await self.name_of(approval.by),
+            "at": approval.entry.at,
         }
 
     async def accept(self, tool: str, digest: str) -> PressRefusal | None:
@@ -125,3 +130,18 @@ class OwnerToolsPage:
 def _as_offered(listed: ToolsListed) -> Sequence[OfferedTool]:
     rules = read_rules(listed.rules)
     return [OfferedTool(server=listed.server, tool=tool, rules=rules, seq=0) for tool in listed.tools]
+
+
+def _changes_as_json(waiting: Sequence[WaitingTool]) -> Sequence[JsonObject]:
+    """Return the tools that wait, with the difference from the definition last offered."""
+    return [
+        {
+            "tool": one.offered.name,
+            "digest": one.offered.tool.digest,
+            "new": one.before is None,
+            "invisible": one.offered.tool.invisible,
+            "difference": ChangedTool(now=one.offered.tool, before=one.before).difference(),
+            "list": one.offered.seq,
+        }
+        for one in waiting
+    ]

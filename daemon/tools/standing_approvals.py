@@ -1,17 +1,13 @@
-"""Standing approvals as people see them: numbered, listed, taken back; and tools that wait for an owner."""
+"""Standing approvals as people see them: numbered, listed, taken back."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.kinds import StandingApproval
-from daemon.knowledge.visibility import KnownChannels
-from daemon.tools.changed_tools import ChangedTool
-from daemon.tools.tool_catalogue import ToolCatalogue, WaitingTool
+from daemon.tools.tool_catalogue import ToolCatalogue
 
 TAKEN_BACK = "taken back"
 """Reason for which a standing approval ends: a meaning of a label."""
@@ -64,38 +60,3 @@ def may_take_back(approval: NumberedApproval, person: str, owners: Collection[st
 async def take_back(catalogue: ToolCatalogue, approval: NumberedApproval, by: str) -> None:
     """Record that somebody took a standing approval back."""
     await catalogue.end_standing(approval.entry, TAKEN_BACK, by)
-
-
-def approvals_as_json(catalogue: ToolCatalogue, places: KnownChannels, team: str) -> list[Mapping[str, Any]]:
-    """Return the standing approvals in force for the page."""
-    return [
-        {
-            "number": one.number,
-            "tool": one.tool,
-            "channel": one.channel,
-            "place": places.channel_name(team, one.channel),
-            "by": one.by,
-            "at": one.entry.at,
-        }
-        for one in numbered_approvals(catalogue)
-    ]
-
-
-async def waiting_as_json(catalogue: ToolCatalogue) -> list[Mapping[str, Any]]:
-    """Return the tools that wait for an owner, with the difference from the definition last offered."""
-    return await asyncio.to_thread(_waiting_as_json, catalogue.waiting())
-
-
-def _waiting_as_json(waiting: Sequence[WaitingTool]) -> list[Mapping[str, Any]]:
-    return [
-        {
-            "tool": one.offered.name,
-            "server": one.offered.server,
-            "digest": one.offered.tool.digest,
-            "new": one.before is None,
-            "invisible": one.offered.tool.invisible,
-            "difference": ChangedTool(now=one.offered.tool, before=one.before).difference(),
-            "list": one.offered.seq,
-        }
-        for one in waiting
-    ]
