@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from daemon.inner_life.tick_tools import MOST_WAITING, NO_OWNER
 from rehearsal.people import ALICE
 from tests.attention import until
@@ -24,12 +26,15 @@ async def press_in_dm(stage: Stage, label: str) -> None:
     await press(stage, "alice", ALICE_DM, spoken.event.ts, label)
 
 
-async def test_a_tick_uses_a_tool_that_only_reads_and_the_next_one_sees_the_result(stage: Stage) -> None:
-    servers = await with_tools(stage, (server(), [raw_tool("look_up", "Look it up.", "word")]), **ALIVE)
-    seen = await does(stage, do("shelf.look_up", word="ferry"))
+@pytest.mark.parametrize("name", ["look_up", "add"])
+async def test_a_tick_uses_a_tool_that_only_reads_and_the_next_one_sees_the_result(
+    stage: Stage, name: str
+) -> None:
+    servers = await with_tools(stage, (server(), [raw_tool(name, "Look it up.", "word")]), **ALIVE)
+    seen = await does(stage, do(f"shelf.{name}", word="ferry"))
     assert [request.arguments for request in servers.requests] == [{"word": "ferry"}]
-    assert seen.results["shelf.look_up"] == ("yes", "look_up did it")
-    assert "shelf.look_up: <described>Look it up.</described>" in seen.text
+    assert seen.results[f"shelf.{name}"] == ("yes", f"{name} did it")
+    assert f"shelf.{name}: <described>Look it up.</described>" in seen.text
     assert "shelf" not in seen.system
 
 
