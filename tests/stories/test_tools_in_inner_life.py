@@ -21,9 +21,11 @@ ALIVE: dict[str, Any] = {"inner_life_enabled": True}
 
 
 async def press_in_dm(stage: Stage, label: str) -> None:
-    """Press a button of the newest question in Alice's direct messages."""
+    """Press a button of the newest question in Alice's direct messages, and wait until it is recorded."""
     *_, spoken = stage.soul.journal.entries_at(questions(stage)[-1].event.said)
+    before = len(stage.entries("answer"))
     await press(stage, "alice", ALICE_DM, spoken.event.ts, label)
+    await stage.until(lambda: len(stage.entries("answer")) > before)
 
 
 @pytest.mark.parametrize("name", ["look_up", "add"])
@@ -183,6 +185,7 @@ async def test_a_call_that_waits_is_forgotten_with_the_words_that_it_came_of(sta
     await does(stage, do("shelf.order", what="kaiserschmarrn"))
     await stage.say("alice", ALICE_DM, "!forget me")
     await press_in_dm(stage, "Forget it")
+    await stage.settled()
     await until_told(stage)
     assert traces(stage, "kaiserschmarrn") == []
     assert not stage.pending("tool-wanted", "asked", "turn-began")
