@@ -242,7 +242,7 @@ def bind_action(run: ActionContext, definition: ActionDefinition) -> Action:
 
     async def handle(_context: object, log: list[str], args: BaseModel | None = None) -> Outcome:
         if definition.stands_for:
-            return await _found_action(run, definition.stands_for(), log, args)
+            return await _perform_found_action(run, definition.stands_for(), log, args)
         run.show_status(definition.name)
         given = dict[str, Any]()
         if args:
@@ -269,7 +269,7 @@ def bind_action(run: ActionContext, definition: ActionDefinition) -> Action:
     )
 
 
-async def _found_action(
+async def _perform_found_action(
     run: ActionContext, definition: ActionDefinition, log: list[str], args: BaseModel | None
 ) -> Outcome:
     """Perform an action whose arguments are not checked yet. Raises ActionRefused with its schema."""

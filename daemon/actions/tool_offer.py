@@ -24,7 +24,7 @@ from daemon.prompts.chooser import fence_result
 from daemon.prompts.elements import truncate
 from daemon.turn.turn import Turn
 
-MOST_WHOLE = 20
+MOST_WITH_SCHEMAS = 20
 """Most tools that a prompt shows with their schemas."""
 
 
@@ -136,7 +136,7 @@ class ToolOffer:
     @cached_property
     def shows_all(self) -> bool:
         """True if each tool is shown with its arguments."""
-        if len(self.tools) > MOST_WHOLE:
+        if len(self.tools) > MOST_WITH_SCHEMAS:
             return False
         return sum(len(one.tool.description) + len(one.schema_text) for one in self.tools) <= LONGEST_WHOLE
 

@@ -69,7 +69,7 @@ class StepContext:
 
     def context_in_step(self, key: str) -> Self:
         """Return a context for work inside the step `key`. A replay need not read its entries."""
-        self.execution.record.mark_repeatable(key)
+        self.execution.record.mark_parts_as_read(key)
         return type(self)(self.execution, part_key(key, "in"))
 
     async def gather(self, *branches: tuple[Self, Callable[[Self], Awaitable[T]]]) -> list[T]:
@@ -241,7 +241,7 @@ class StepContext:
         done = self.read_back(receipt)
         if done:
             return done
-        self.execution.record.mark_repeatable(key)  # what a broken attempt did within it need not be read
+        self.execution.record.mark_parts_as_read(key)  # what a broken attempt did within it need not be read
         self.execution.check_lease()
         doubtful = begun.seq < self.execution.epoch and not repeatable
         outcome = unknown
@@ -263,7 +263,7 @@ class StepContext:
         done = self.read_back(part_key(key, "done"))
         if done:
             return cast(S, done.event)
-        self.execution.record.mark_repeatable(key)
+        self.execution.record.mark_parts_as_read(key)
         self.execution.check_lease()
         outcome = replace(await do(), fingerprint=asked)
         return await self.execution.append_soon(outcome, part_key(key, "done"), receipt_of=key)

@@ -116,8 +116,8 @@ class ReplayLog:
             if before is None or self._entries[key].seq < before:
                 self._unread.discard(key)
 
-    def mark_repeatable(self, step: str) -> None:
-        """Mark all parts of a step as read: a repetition need not read them."""
+    def mark_parts_as_read(self, step: str) -> None:
+        """Mark all parts of a step as read: whoever repeats the step need not come to them again."""
         self._read_parts(step_of(step))
 
     def begin_step(self, key: str) -> None:
@@ -126,7 +126,7 @@ class ReplayLog:
         Steps in this context and its parents must have been read, and contexts in them entered, unless named
         by content.
         """
-        self.mark_repeatable(key)
+        self.mark_parts_as_read(key)
         if not self._unread:
             return
         line = self._line(context_of(key))

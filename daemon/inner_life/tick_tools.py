@@ -18,7 +18,7 @@ from daemon.actions.action import (
 )
 from daemon.actions.tool_offer import ToolOffer, ToolSource, TurnTool
 from daemon.inner_life.commands.command import CommandResult, TickContext
-from daemon.inner_life.commands.message_commands import record_decision, record_lookup
+from daemon.inner_life.commands.message_commands import find_owner_to_ask, record_decision
 from daemon.inner_life.recipients import OpenDm
 from daemon.ism import ActionRefused
 from daemon.kinds import INNER, ToolCallRequested, ToolErrand
@@ -124,15 +124,8 @@ async def _request_call(
     async def judged() -> str:
         return _why_not(tick, request)
 
-    async def owner_thread() -> str:
-        for owner in tick.turn.owners:
-            theirs = await open_dm(owner)
-            if theirs and tick.views.may_know(theirs, tick.view):
-                return theirs
-        return ""
-
     await record_decision(tick, "may-request", tool.name, judged)
-    theirs = await record_lookup(tick, "whom-to-ask", {"tool": tool.name}, owner_thread)
+    theirs = await find_owner_to_ask(tick, {"tool": tool.name}, open_dm)
     if not theirs:
         raise ActionRefused(NO_OWNER)
     requested = await tick.turn.record(request)

@@ -81,7 +81,7 @@ class Playbook:
     @property
     def tools(self) -> Sequence[str]:
         """Names of tools, and patterns of them, among the actions: `github.*`."""
-        return [name for name in self.actions if TOOL_PATTERN.fullmatch(name)]
+        return [name for name in self.actions if "." in name]  # no other names have a dot
 
     @property
     def text(self) -> str:
@@ -497,10 +497,6 @@ SYSTEMS = "systems there"
 MOST_NAMED_SERVERS = 30
 
 
-TOOL_PATTERN = re.compile(r".*\..*")
-"""Pattern of a playbook's entry that names tools: only their names have a dot."""
-
-
 SHOWN = ("internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned")
 
 
@@ -645,7 +641,9 @@ def _own_actions(soul: SystemTextSource, sources: Sequence[str]) -> str:
 
 def _systems(soul: SystemTextSource, sources: Sequence[str]) -> str:
     """List the servers whose tools are offered, which the soul must know to go there for them."""
-    patterns = [one for book in (_books(soul, sources) if soul.servers else ()) for one in book.tools]
+    if not soul.servers:
+        return ""
+    patterns = [one for book in _books(soul, sources) for one in book.tools]
     there = [one for one in soul.servers if any(_may_name_tools_of(one, pattern) for pattern in patterns)]
     if not there:
         return ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, part_key
-from daemon.engine.kinds import AnswerAwaited, AnswerReceived, ExecutionRestarted, StepResult
+from daemon.engine.kinds import AnswerAwaited, AnswerReceived, ExecutionRestarted, Intent, Outcome, StepResult
 from tests.clock import FakeClock
 from tests.engine.function_programs import Body, said_to, say, working
 from tests.engine.scenario import Pressed
@@ -60,6 +62,37 @@ async def test_what_came_is_heard_after_an_answer(tmp_path: Path) -> None:
         assert not journal.entries_of_kind(ExecutionRestarted)
         assert [entry.event.value for entry in journal.entries_of_kind(StepResult)].count("which one?") == 1
     assert heard == [["go", "and one more thing"]]
+
+
+@pytest.mark.parametrize("soon", [False, True], ids=["awaited", "soon"])
+async def test_a_repeated_effect_need_not_do_what_a_broken_attempt_did_within_it(
+    tmp_path: Path, soon: bool
+) -> None:
+    clock, runs = FakeClock(), list[str]()
+
+    async def body(ctx: Context) -> None:
+        async def look() -> Outcome:
+            runs.append(ctx.current_key)
+            if len(runs) == 1:
+                await ctx.context_in_step(ctx.current_key).record(StepResult(value="asked"))
+                raise RuntimeError("the first attempt fails here")
+            return Outcome()
+
+        if soon:
+            await ctx.effect_soon(Intent(name="look"), look)
+        else:
+            await ctx.effect(Intent(name="look"), look, Outcome(), repeatable=True)
+        await ctx.record(StepResult(value="after it"))
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "go")
+        await worker.wait_until_idle()
+        await clock.advance(5)
+        await worker.wait_until_idle()
+        assert not journal.entries_of_kind(ExecutionRestarted)
+        found = [entry.event.value for entry in journal.entries_of_kind(StepResult)]
+    assert found == ["asked", "after it"]
+    assert len(runs) == 2
 
 
 async def test_a_part_of_a_step_that_nobody_comes_to_is_missed(tmp_path: Path) -> None:

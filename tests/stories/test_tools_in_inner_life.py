@@ -5,23 +5,38 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from daemon.inner_life.tick_tools import NO_OWNER
+import pytest
+
+from daemon.inner_life.tick_tools import MOST_WAITING, NO_OWNER
 from rehearsal.people import ALICE
 from tests.attention import until
-from tests.stories.choosing import pressed, questions
+from tests.stories.choosing import press, pressed, questions
+from tests.stories.stage import ALICE as ALICE_DM
 from tests.stories.stage import BOB, Stage, reply
+from tests.stories.test_forgetting import traces, until_told
 from tests.stories.ticking import PAUSE, do, does, thinks, tick
-from tests.stories.tool_shelf import OWNED, raw_tool, server, some_tools, with_tools
+from tests.stories.tool_shelf import OWNED, catalogue, raw_tool, server, some_tools, with_tools
 
 ALIVE: dict[str, Any] = {"inner_life_enabled": True}
 
 
-async def test_a_tick_uses_a_tool_that_only_reads_and_the_next_one_sees_the_result(stage: Stage) -> None:
-    servers = await with_tools(stage, (server(), [raw_tool("look_up", "Look it up.", "word")]), **ALIVE)
-    seen = await does(stage, do("shelf.look_up", word="ferry"))
+async def press_in_dm(stage: Stage, label: str) -> None:
+    """Press a button of the newest question in Alice's direct messages, and wait until it is recorded."""
+    *_, spoken = stage.soul.journal.entries_at(questions(stage)[-1].event.said)
+    before = len(stage.entries("answer"))
+    await press(stage, "alice", ALICE_DM, spoken.event.ts, label)
+    await stage.until(lambda: len(stage.entries("answer")) > before)
+
+
+@pytest.mark.parametrize("name", ["look_up", "add"])
+async def test_a_tick_uses_a_tool_that_only_reads_and_the_next_one_sees_the_result(
+    stage: Stage, name: str
+) -> None:
+    servers = await with_tools(stage, (server(), [raw_tool(name, "Look it up.", "word")]), **ALIVE)
+    seen = await does(stage, do(f"shelf.{name}", word="ferry"))
     assert [request.arguments for request in servers.requests] == [{"word": "ferry"}]
-    assert seen.results["shelf.look_up"] == ("yes", "look_up did it")
-    assert "shelf.look_up: <described>Look it up.</described>" in seen.text
+    assert seen.results[f"shelf.{name}"] == ("yes", f"{name} did it")
+    assert f"shelf.{name}: <described>Look it up.</described>" in seen.text
     assert "shelf" not in seen.system
 
 
@@ -123,3 +138,57 @@ async def test_a_kill_during_a_call_is_an_unknown_outcome_even_if_the_server_is_
     thinks(stage, "I see.")
     seen = await tick(stage)
     assert "outcome unknown" in seen.results["shelf.put"][1]
+
+
+async def test_only_so_many_calls_wait_for_an_owner_at_once(stage: Stage) -> None:
+    await with_tools(stage, (server(), [raw_tool("order", needs="what", reads=False)]), **ALIVE)
+    orders = [do("shelf.order", what=f"walnut {number}") for number in range(MOST_WAITING + 1)]
+    seen = await does(stage, *orders)
+    assert len(stage.entries("tool-wanted")) == len(questions(stage)) == MOST_WAITING
+    assert seen.results["shelf.order"] == (
+        "no",
+        f"{MOST_WAITING} calls wait for an owner already: wait until one of them has ended",
+    )
+
+
+async def test_a_tool_that_changes_before_an_owner_is_asked_is_not_called(stage: Stage) -> None:
+    servers = await with_tools(stage, (server(), [raw_tool("order", needs="what", reads=False)]), **ALIVE)
+    await does(stage, do("shelf.order", what="walnuts"))
+    go_on = asyncio.Event()
+
+    async def wait() -> None:
+        await go_on.wait()
+
+    servers.during = wait
+    await press_in_dm(stage, "Approve")
+    await until(lambda: servers.requests)
+    thinks(stage, "Now others.", do("shelf.order", what="hazelnuts"))
+    await stage.clock.leap(PAUSE)
+    await stage.soul.worker.sweep()
+    await until(lambda: len(stage.entries("tool-errand")) == 2)
+    changed = raw_tool("order", "Order twice as many.", "what", reads=False)
+    await catalogue(stage).record_list(server(), "2026-07-28", [changed])
+    go_on.set()
+    await stage.settled()
+    assert [request.arguments for request in servers.requests] == [{"what": "walnuts"}]
+    first, second = [entry.event for entry in stage.entries("process-ended")]
+    assert (first.status, second.status) == ("ok", "error")
+    assert second.result == "tool changed"
+    assert not questions(stage)
+
+
+async def test_a_call_that_waits_is_forgotten_with_the_words_that_it_came_of(stage: Stage) -> None:
+    tools = [raw_tool("order", needs="what", reads=False)]
+    servers = await with_tools(stage, (server(), tools), **ALIVE, inner_life_reads_dms=True)
+    stage.model.say(reply("I see."))
+    await stage.say("alice", ALICE_DM, "I like kaiserschmarrn.")
+    await does(stage, do("shelf.order", what="kaiserschmarrn"))
+    await stage.say("alice", ALICE_DM, "!forget me")
+    await press_in_dm(stage, "Forget it")
+    await stage.settled()
+    await until_told(stage)
+    assert traces(stage, "kaiserschmarrn") == []
+    assert not stage.pending("tool-wanted", "asked", "turn-began")
+    [ended] = stage.entries("process-ended")
+    assert (ended.event.name, ended.event.status) == ("shelf.order", "error")
+    assert not servers.requests

@@ -85,6 +85,7 @@ async def with_tools(
     await stage.wake(**{"ism_enabled": True, **OWNED, **settings})
     for server, tools in listed:
         await catalogue(stage).record_list(server, "2026-07-28", tools)
+    await stage.settled()  # the inner life waits: a leap in time before that would end no wait
     return servers
 
 

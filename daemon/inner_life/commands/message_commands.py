@@ -16,7 +16,13 @@ from pydantic import Field
 from daemon.actions.action import ActionDefinition, StrictArguments
 from daemon.answers.speech_gate import spoken_text
 from daemon.inner_life.commands.command import CommandResult, TickContext, command, ids_in_words
-from daemon.inner_life.recipients import SEND_COMMAND, BringShared, RecipientDirectory, ShareableRecord
+from daemon.inner_life.recipients import (
+    SEND_COMMAND,
+    BringShared,
+    OpenDm,
+    RecipientDirectory,
+    ShareableRecord,
+)
 from daemon.ism import ActionRefused
 from daemon.kinds import UnpromptedMessage
 from daemon.knowledge.bot_traffic import MESH_COMMANDS
@@ -93,18 +99,24 @@ async def _send_with_leave(
     if not tick.turn.owners:
         raise ActionRefused("an owner would have to agree to that, and none is set")
 
-    async def owner_thread() -> str:
-        for owner in tick.turn.owners:
-            theirs = await reach.direct(owner)
-            if theirs and tick.views.may_know(theirs, tick.view):
-                return theirs
-        return ""
-
-    theirs = await record_lookup(tick, "whom-to-ask", {"thread": message.to}, owner_thread)
+    theirs = await find_owner_to_ask(tick, {"thread": message.to}, reach.direct)
     if not theirs:
         raise ActionRefused("an owner would have to agree to that, and none may know what is in view")
     await tick.turn.send("to-say", theirs, replace(message, leave=True))
     return CommandResult(text=f"an owner is asked whether it may be said: {message.place}")
+
+
+async def find_owner_to_ask(tick: TickContext, about: dict[str, str], open_dm: OpenDm) -> str:
+    """Return the thread of an owner's direct messages that may know the view; empty if there is none."""
+
+    async def owner_thread() -> str:
+        for owner in tick.turn.owners:
+            theirs = await open_dm(owner)
+            if theirs and tick.views.may_know(theirs, tick.view):
+                return theirs
+        return ""
+
+    return await record_lookup(tick, "whom-to-ask", about, owner_thread)
 
 
 def speakable_text(text: str) -> str:
