@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-"""Most characters of an answer that viewers see."""
-
 LONGEST = 64 * 1024
 """Most characters of an answer that viewers see."""
 

@@ -37,17 +37,17 @@ def isolated_argv(
     soul_home = home.parent.absolute()
     ours = {*daemon_files(soul_home), home.absolute()}
     ours |= {soul_home / name for name in (READS, *PROGRAMS)}
-    shown = list[str]()
+    mounts = list[str]()
     for path in soul_home.iterdir():
         if path not in ours:
-            shown += ["--ro-bind-try", str(path), str(path)]
+            mounts += ["--ro-bind-try", str(path), str(path)]
     for file in (ENV, project_root() / MCP_FILE, *hidden):
         if file.is_file():
-            shown += ["--ro-bind", EMPTY, str(file.resolve())]
+            mounts += ["--ro-bind", EMPTY, str(file.resolve())]
     return [
         *(tool, "--die-with-parent", "--unshare-net", "--unshare-pid", "--unshare-ipc"),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),
-        *("--tmpfs", str(soul_home), *shown),
+        *("--tmpfs", str(soul_home), *mounts),
         *("--bind", str(work), str(work), "--chdir", str(work), "--", *argv),
     ]
 

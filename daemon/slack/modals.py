@@ -256,15 +256,15 @@ class ModalDesk:
 
         A press by somebody who may not answer, or on a closed question, opens none.
         """
-        asked = self._question(press.asked)
         if press.value != OPEN_FORM:
             return False
-        if asked is None:  # it stands in Slack, but is not recorded yet
+        asked = self._question(press.asked)
+        if asked is None:  # its message is posted before the question is recorded
             return True
         form = form_in(asked.event.about)
         if form is None or not self.takes(asked, press.user):
             return False
-        task = asyncio.create_task(self._open(press, trigger, form))
+        task = asyncio.create_task(self._open(asked, press, trigger, form))
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
         return True
@@ -301,18 +301,20 @@ class ModalDesk:
             return None
         return next(iter(of_kind(QuestionAsked, [found])), None)
 
-    async def _open(self, press: ButtonClick, trigger: str, form: QuestionForm) -> None:
+    async def _open(
+        self, asked: Entry[QuestionAsked], press: ButtonClick, trigger: str, form: QuestionForm
+    ) -> None:
         web = self._workspace.web
-        view = make_modal(press.asked, press.channel, form)
+        view = make_modal(asked.key, press.channel, form)
         try:
             await web.send_request(no_lease_check, web.client.views_open, trigger_id=trigger, view=view)
         except (SlackApiError, *OUT_OF_REACH) as failure:
             log.warning("Slack did not open a form: %s.", describe_failure(failure))
-            await self._tell(press, form.word("form not opened"))
+            await self._tell(asked, press, form.word("form not opened"))
 
-    async def _tell(self, press: ButtonClick, text: str) -> None:
+    async def _tell(self, asked: Entry[QuestionAsked], press: ButtonClick, text: str) -> None:
         web = self._workspace.web
-        known = self._journal.latest_of_kind(press.asked.partition("@")[0], ConversationOpened)
+        known = self._journal.latest_of_kind(asked.thread, ConversationOpened)
         where: dict[str, Any] = {"channel": press.channel, "user": press.user}
         if known and known.event.ts:
             where["thread_ts"] = known.event.ts

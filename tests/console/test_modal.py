@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from playwright.async_api import Page, ViewportSize, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
@@ -80,6 +80,7 @@ async def test_a_form_is_opened_refused_mended_and_sent(tmp_path: Path, browser:
         await expect(form).to_be_visible()
         await page.keyboard.press("Escape")
         await expect(form).to_have_count(0)
+        await expect(fill_in).to_be_focused()
         await fill_in.click()
         await expect(form).to_contain_text("Tell me what the café needs to know.")
         await expect(form.get_by_role("radio", name="Plum")).to_be_checked()
@@ -91,16 +92,31 @@ async def test_a_form_is_opened_refused_mended_and_sent(tmp_path: Path, browser:
         await form.get_by_role("checkbox", name="Cherry").check()
         await form.get_by_role("button", name="Send").click()
         await expect(form).to_contain_text("Please complete this required field.")
+        await expect(form.get_by_role("radio", name="Yes")).to_be_focused()
         await form.get_by_role("radio", name="No").check()
         await form.get_by_role("button", name="Send").click()
         await expect(form.get_by_role("alert")).to_have_text("Too large. At most: 12")
+        pieces = form.get_by_role("textbox", name="Pieces", exact=True)
+        await expect(pieces).to_be_focused()
+        await expect(pieces).to_have_accessible_description("Too large. At most: 12")
         await pictured(page, "modal-refused")
-        await form.get_by_role("textbox", name="Pieces").fill("4")
+        await pieces.fill("4")
+        await _sends_in_vain(page, form.get_by_role("button", name="Send"))
+        await pieces.focus()
         await page.keyboard.press("Enter")
         await expect(form).to_have_count(0)
         told = page.locator(".replies").get_by_text("Ordered:")
         await expect(told).to_contain_text("'pieces': 4, 'fruit': 'lemon', 'with': ['cherry'], 'gift': False")
         await expect(page.locator(".replies .press")).to_have_count(0)
+
+
+async def _sends_in_vain(page: Page, send: Locator) -> None:
+    """Send the form while the soul does not take it in time."""
+    await page.route("**/rehearsal/submit", lambda route: route.fulfill(json={"error": "no_response"}))
+    await send.click()
+    await expect(page.get_by_text("The soul did not take it in time. Send it again.")).to_be_visible()
+    await expect(send).to_be_focused()
+    await page.unroute("**/rehearsal/submit")
 
 
 async def test_a_tool_of_the_rehearsed_cafe_asks_by_a_form(address: str, chromium: Windows) -> None:

@@ -30,14 +30,19 @@ FILL = Button(label="Fill in", value=OPEN_FORM, style="primary")
 LEAVE = Button(label="Decline", value=NOT_GIVEN, style="danger")
 
 
+async def posted(here: Office) -> tuple[str, str, str]:
+    """Post the message of a question; return its thread, the question's key, and its ts."""
+    thread, _ = await called(here)
+    key = f"{thread}@3/ask#1"
+    row = ButtonRow(asked=key, choices=(FILL, LEAVE))
+    return thread, key, await here.slack.speaker.finish(thread, None, "Which cake?", KEY, ours, row)
+
+
 async def asked_by_form(
     here: Office, form: QuestionForm = FORM, to: tuple[str, ...] = (ALICE.id,)
 ) -> tuple[Entry[QuestionAsked], str]:
     """Ask by a form; return the recorded question, and the ts of its message."""
-    thread, _ = await called(here)
-    key = f"{thread}@3/ask#1"
-    row = ButtonRow(asked=key, choices=(FILL, LEAVE))
-    ts = await here.slack.speaker.finish(thread, None, "Which cake?", KEY, ours, row)
+    thread, key, ts = await posted(here)
     question = QuestionAsked(
         to=to, choices=(OPEN_FORM, NOT_GIVEN), labels=("Fill in", "Decline"), about=form_as_json(form)
     )

@@ -15,7 +15,7 @@ from daemon.slack.modals import CALLBACK
 from daemon.turn.forms import OPEN_FORM, SUBMITTED, FormChoice, FormField, QuestionForm
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.asking import presses
-from tests.slack.filling import FORM, asked_by_form, opened, press_fill, send, view_of
+from tests.slack.filling import FORM, asked_by_form, opened, posted, press_fill, send, view_of
 from tests.slack.office import GENERAL, Office, office, until
 
 
@@ -28,6 +28,13 @@ async def test_a_press_opens_the_form_and_is_no_answer_yet(here: Office) -> None
     assert json.loads(view["private_metadata"]) == {"asked": asked.key, "channel": GENERAL}
     assert presses(here) == []
     assert here.woken == []
+
+
+async def test_a_press_before_the_question_is_recorded_opens_nothing_and_is_no_answer(here: Office) -> None:
+    _, _, ts = await posted(here)
+    await press_fill(here, ts)
+    assert here.wire.told("views.open") == []
+    assert presses(here) == []
 
 
 async def test_what_is_sent_is_on_disk_before_the_ack(here: Office) -> None:

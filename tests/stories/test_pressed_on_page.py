@@ -13,6 +13,10 @@ from daemon.app.journal_commands import verify_journal
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.rows import EntryRow
 from daemon.engine.journal.writer import PendingAppend, Result
+from daemon.memory import WorkingMemory
+from daemon.turn.forms import OPEN_FORM
+from daemon.turn.questions import ask
+from daemon.turn.turn import Turn
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
@@ -22,7 +26,7 @@ from tests.stories.choosing import answers, choice, outcomes, press, questions, 
 from tests.stories.mending import unasked
 from tests.stories.stage import ALICE, CAROL, GENERAL, ME, Stage, reply
 from tests.stories.test_approval import DONE, MAY_I, NEWS, asking, question_ts
-from tests.stories.test_asked_by_branch import DEED, branching, living
+from tests.stories.test_asked_by_branch import DEED, branching, filling_in, living
 from tests.stories.test_leave import asking as asking_leave
 from tests.stories.test_limits import FOUND, at_a_bound
 
@@ -101,6 +105,20 @@ async def test_what_a_branch_asks_is_one_question_which_is_answered_on_the_page(
     await stage.settled()
     assert deleted == [DEED]
     assert (await stage.answers(ALICE, ts))[-1].startswith("The branch heard yes")
+
+
+async def test_a_button_that_opens_a_form_is_refused_on_the_page_and_answers_nothing(stage: Stage) -> None:
+    async def process(turn: Turn) -> WorkingMemory:
+        await ask(turn, "order", filling_in(turn))
+        return turn.memory
+
+    await living(stage, process, "alice")
+    await stage.say("alice", ALICE, "Order them")
+    [asked] = (await told(stage))["open"]
+    status, why = await click(stage, OPEN_FORM, asked["seq"])
+    assert (status, why) == (409, "This button opens a form: press it where the question stands.")
+    assert stage.entries("answer") == []
+    assert questions(stage)
 
 
 class Holding(CountedWriter):

@@ -90,6 +90,14 @@ def test_nothing_of_the_soul_is_seen_by_them_and_all_else_is(tmp_path: Path) -> 
     assert not any(name in line for name in (".db", "reads"))
 
 
+def test_the_env_file_seems_empty_to_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").touch()
+    (tmp_path / "var").mkdir()
+    monkeypatch.chdir(tmp_path)
+    line = " ".join(isolated_argv("bwrap", ["p"], tmp_path / "var" / "processes", tmp_path / "w"))
+    assert f" --ro-bind /dev/null {tmp_path / '.env'} " in line
+
+
 def test_the_files_with_keys_of_the_owner_seem_empty_to_them(tmp_path: Path) -> None:
     (tmp_path / "mcp.json").touch()
     (tmp_path / "link.json").symlink_to("mcp.json")

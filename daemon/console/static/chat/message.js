@@ -111,15 +111,17 @@ function actions(elements, press) {
       ),
     );
 
+  /** A pressed button keeps the focus, so that a form which it opens gives it back. */
   async function pressed(button, action_id) {
-    button.disabled = true;
+    if (button.ariaDisabled) return;
+    button.ariaDisabled = "true";
     try {
       await press(action_id);
     } catch (error) {
       refused.textContent = `This was not pressed: ${error instanceof Refused ? error.message : "the daemon is away"}.`;
       refused.hidden = false;
     }
-    button.disabled = false;
+    button.ariaDisabled = null;
   }
 
   return [el("div", { className: "actions", role: "group", "aria-label": "Choices" }, buttons), refused];

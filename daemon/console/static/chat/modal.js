@@ -1,6 +1,6 @@
 // A modal that the soul shows to one person: its blocks as a form, which is sent as a whole.
 
-import { announce, el } from "../base/dom.js";
+import { el } from "../base/dom.js";
 import { gesture, Refused } from "./slack_client.js";
 
 /** What Slack's client says by itself. */
@@ -17,7 +17,6 @@ export function showModal(view, user) {
   open?.remove();
   open = document.body.appendChild(dialog(view, user));
   open.showModal();
-  announce(view.title.text);
 }
 
 function dialog(view, user) {
@@ -44,6 +43,7 @@ function dialog(view, user) {
     try {
       const { errors = null } = await gesture("submit", { user, view: view.id, values });
       for (const { id, fault } of fields) fault(errors?.[id]);
+      fields.find(({ id }) => errors?.[id])?.focus();
       sent = !errors;
       if (sent) node.close();
     } catch (error) {
@@ -51,6 +51,7 @@ function dialog(view, user) {
       refused.hidden = false;
     }
     send.disabled = false;
+    if (document.activeElement === document.body) send.focus();
   }
 
   function gone() {
@@ -71,18 +72,20 @@ function still({ type, text, elements = [] }) {
 
 // What is filled in
 
-/** A field: its node, its value as Slack names it, and how it shows a fault. */
+/** A field: its node, its value as Slack names it, how it shows a fault, and how it takes the focus. */
 function field({ block_id: id, label, hint, optional, element }) {
   const { node: control, value, group } = (CONTROLS[element.type] ?? CONTROLS.plain_text_input)(element, id);
-  const wrong = el("p", { className: "refused", role: "alert", hidden: true });
+  const wrong = el("p", { id: `${id}-wrong`, className: "refused", role: "alert", hidden: true });
   const name = [label.text, optional && el("small", {}, " (optional)")];
-  const parts = [control, hint && el("small", {}, hint.text), wrong];
-  const node = group ? el("fieldset", {}, el("legend", {}, name), parts) : el("label", {}, el("b", {}, name), parts);
+  const named = group ? [el("legend", {}, name), control] : el("label", {}, el("b", {}, name), control);
+  const node = el(group ? "fieldset" : "div", { className: "field" }, named, hint && el("small", { id: `${id}-hint` }, hint.text), wrong);
+  const first = node.querySelector("input, textarea, select");
+  (group ? node : first).setAttribute("aria-describedby", `${id}-hint ${id}-wrong`);
   function fault(text) {
     wrong.textContent = text ?? "";
     wrong.hidden = !text;
   }
-  return { id, node, value, fault };
+  return { id, node, value, fault, focus: () => first.focus() };
 }
 
 function input(type) {

@@ -15,7 +15,7 @@ export class Tools {
   constructor({ onEntry }) {
     this.onEntry = onEntry;
     this.body = el("div", { className: "cards" });
-    /** Of each server, by name, its tools: a card stays open while others change. */
+    /** Names of servers whose tools are unfolded: they stay so when the view is drawn anew. */
     this.unfolded = new Set();
     this.refused = "";
   }
@@ -54,7 +54,7 @@ export class Tools {
       "article",
       { className: "question open", dataset: { tool } },
       el("p", { className: "by" }, el("b", {}, tool), isNew ? " is new" : " was changed by its server"),
-      el("pre", { className: "difference", tabIndex: 0 }, difference),
+      el("pre", { className: "difference", tabIndex: 0, role: "group", "aria-label": `How ${tool} is different` }, difference),
       el("p", { className: "note" }, invisible > 0 && `${several(invisible, "invisible character")} removed. `, "It is not offered until you allow it."),
       el("button", { type: "button", className: "press", dataset: { key: `use ${tool}` }, onclick: () => this.send("/console/tools/accepted", { tool, digest }, `${tool} may be used.`) }, "Use it"),
       el("button", { type: "button", className: "link", dataset: { key: list }, onclick: () => this.onEntry(list) }, "Show the list in the journal"),
