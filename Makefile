@@ -6,7 +6,7 @@ RUN    := $(VENV)/.run
 DEV    := $(VENV)/.dev
 SECONDS ?= 300
 
-.PHONY: help install run doctor test soak bench check lock clean
+.PHONY: help install run doctor test retest soak bench check lock clean
 
 help:           ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,11 @@ doctor: $(RUN)  ## check the settings, the journal, the ports, Claude and Slack,
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(DEV)    ## install what is missing, then run the tests (a few of many cases of one rule; properties with fixed examples)
 	@$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=ci
+
+# As CPython's own CI does: a failure that comes from a busy machine is told apart, and stays in the output.
+retest: export PYTHONDONTWRITEBYTECODE :=
+retest: $(DEV)  ## run the tests that failed last, alone and once more
+	@$(PY) -m pytest --last-failed --last-failed-no-failures none --hypothesis-profile=ci
 
 soak: $(DEV)    ## run every test in all its cases, properties and the gate at random, every fault at every kill point, every mutant, deaths, a storm and a month (SECONDS=300)
 	@$(PY) -m pytest -n auto --dist worksteal --soak
