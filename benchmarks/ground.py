@@ -66,7 +66,7 @@ class Mute(Speaker):
         self._status.show(thread, text, hold)
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
-        hold()
+        await hold()
         return self._ts()
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
@@ -84,11 +84,11 @@ class Mute(Speaker):
         *,
         plain: bool = False,
     ) -> str:
-        hold()
+        await hold()
         return ts or self._ts()
 
     async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
-        hold()
+        await hold()
         return ""
 
     async def replace(self, *_: object, **__: object) -> str:
@@ -99,11 +99,11 @@ class Mute(Speaker):
     def report_left_out(self, thread: str, word: str) -> None: ...
 
     async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
-        hold()
+        await hold()
         return ts or self._ts()
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
-        hold()
+        await hold()
 
     async def open_dm(self, person: str, hold: Hold) -> str:
         return "sess-owner"

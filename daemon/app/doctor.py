@@ -47,6 +47,7 @@ from daemon.claude.requests import Schema
 from daemon.console.server import bind, url_of
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
+from daemon.engine.execution import no_lease_check
 from daemon.engine.journal.journal_file import RESTORE, lock_holder
 from daemon.engine.journal.reader import open_reader
 from daemon.inner_life.programs.supervisor import program_path
@@ -153,7 +154,7 @@ def _list_findings(backend: ModelBackend) -> Sequence[Finding]:
 
 async def _say_hello(llm: ClaudeClient) -> ModelReply:
     memory = working_memory([Memory(role="user", content=HELLO)])
-    return await llm.call(llm.request(memory, "speak"), None, lambda: None, asyncio.Event())
+    return await llm.call(llm.request(memory, "speak"), None, no_lease_check, asyncio.Event())
 
 
 def _answer_finding(reply: ModelReply, models: Mapping[Role, str], llm: ClaudeClient) -> Finding:

@@ -263,7 +263,7 @@ class ClaudeClient:
         )
         refused = False
         while not stop.is_set():
-            hold()
+            await hold()
             answer = self._send_until_begun(sent)
             tries.append(answer)
             with self.availability.track_request(name, answer):

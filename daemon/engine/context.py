@@ -179,7 +179,7 @@ class StepContext:
         patient: bool,
     ) -> Entry[Any]:
         async def attempt() -> Entry[S]:
-            self.execution.check_lease()
+            await self.execution.check_lease()
             event = await do()
             return await self.execution.append_result(replace(event, fingerprint=asked), key)
 
@@ -242,7 +242,7 @@ class StepContext:
         if done:
             return done
         self.execution.record.mark_parts_as_read(key)  # what a broken attempt did within it need not be read
-        self.execution.check_lease()
+        await self.execution.check_lease()
         doubtful = begun.seq < self.execution.epoch and not repeatable
         outcome = unknown
         if not doubtful:
@@ -264,7 +264,7 @@ class StepContext:
         if done:
             return cast(S, done.event)
         self.execution.record.mark_parts_as_read(key)
-        self.execution.check_lease()
+        await self.execution.check_lease()
         outcome = replace(await do(), fingerprint=asked)
         return await self.execution.append_soon(outcome, part_key(key, "done"), receipt_of=key)
 

@@ -63,8 +63,12 @@ E = TypeVar("E", bound=Event)
 S = TypeVar("S", bound=StepEvent)
 T = TypeVar("T")
 
-Hold = Callable[[], None]
-"""Check of the lease, called before anything visible or billed. Raises FencedError."""
+Hold = Callable[[], Awaitable[None]]
+"""Check of the lease, awaited before anything visible or billed. Raises FencedError or JournalError."""
+
+
+async def no_lease_check() -> None:
+    """Check nothing: for requests that no lease protects."""
 
 
 class ReplayLog:
@@ -419,10 +423,9 @@ class Execution:
         """True for contexts of the execution itself; the report of an outage has its own."""
         return path == self.path or path.startswith(f"{self.path}/")
 
-    def check_lease(self) -> None:
-        """Raise FencedError if a later attempt has the lease. Call it before anything visible or billed."""
-        if not self.journal.holds_lease(self.thread, self.epoch):
-            raise FencedError(f"another attempt at {self.thread} began after this one")
+    async def check_lease(self) -> None:
+        """Raise FencedError if a later attempt has the lease. Await it before anything visible or billed."""
+        await self.journal.confirm_lease(self.thread, self.epoch)
 
     async def append(
         self,

@@ -366,5 +366,5 @@ class PersonNotes(Projection):
         self._of[seq] = note
 
 
-def _no_wait() -> None:
+async def _no_wait() -> None:
     """Do nothing: opening a DM twice is harmless."""

@@ -18,6 +18,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.event import Entry, of_kind
+from daemon.engine.execution import no_lease_check
 from daemon.kinds import ConversationOpened, QuestionAsked
 from daemon.slack.block_text import (
     MalformedPayload,
@@ -31,7 +32,7 @@ from daemon.slack.block_text import (
 )
 from daemon.slack.incoming import ButtonClick
 from daemon.slack.places import SlackWorkspace
-from daemon.slack.web_api import OUT_OF_REACH, describe_failure, no_lease_check
+from daemon.slack.web_api import OUT_OF_REACH, describe_failure
 from daemon.turn.forms import NO, OPEN_FORM, YES, FormField, QuestionForm, fits, form_in, read_entered
 from daemon.turn.input_policy import may_answer
 

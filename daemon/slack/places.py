@@ -19,7 +19,7 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event, digest
-from daemon.engine.execution import Hold
+from daemon.engine.execution import Hold, no_lease_check
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import JournalReader
 from daemon.errors import PostFailed
@@ -54,7 +54,6 @@ from daemon.slack.web_api import (
     WebApi,
     describe_failure,
     is_permanent,
-    no_lease_check,
     read_members,
     time_of,
 )

@@ -19,7 +19,7 @@ from slack_sdk.errors import SlackApiError
 from daemon.engine.clock import Clock
 from daemon.engine.event import root_of
 from daemon.engine.exceptions import FencedError, JournalError
-from daemon.engine.execution import Hold
+from daemon.engine.execution import Hold, no_lease_check
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import ConversationOpened, SoulTurnBegan, StatusCleared
 from daemon.slack.directory import workspace_thread
@@ -34,7 +34,6 @@ from daemon.slack.web_api import (
     WebApi,
     is_permanent,
     method_name,
-    no_lease_check,
     retry_after,
     retry_pause,
     slack_error,
@@ -449,9 +448,8 @@ class SlackStatus:
         return place
 
     def _held(self, thread: str, epoch: int) -> Hold:
-        def hold() -> None:
-            if not self._journal.holds_lease(thread, epoch):
-                raise FencedError(thread)
+        async def hold() -> None:
+            await self._journal.confirm_lease(thread, epoch)
 
         return hold
 

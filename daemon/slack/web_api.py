@@ -27,7 +27,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import recorded_name
-from daemon.engine.execution import Hold
+from daemon.engine.execution import Hold, no_lease_check
 from daemon.settings.parse import ConfigError
 from daemon.slack.block_text import TS, display_name, first_text, object_or_empty
 from daemon.slack.incoming import SOMEWHERE, BotIdentity
@@ -269,10 +269,6 @@ AT_ONCE = 2
 LONGEST_PAUSE = 30.0
 
 
-def no_lease_check() -> None:
-    """Do nothing: the `hold` of a call without effects."""
-
-
 def retry_pause(attempt: int) -> float:
     """Return seconds to wait before this attempt: growing, limited and random."""
     if attempt <= AT_ONCE:
@@ -346,7 +342,7 @@ class WebApi:
 
     async def send_request(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """Send one request; a rejected bot token ends the daemon."""
-        hold()
+        await hold()
         for name in CHANNEL_ARGUMENTS & arguments.keys():
             arguments[name] = self.channel_now(str(arguments[name]))
         async with asyncio.timeout(TIMEOUT):

@@ -213,5 +213,5 @@ def _is_void(catalogue: ToolCatalogue, about: Mapping[str, Any]) -> bool:
     return False
 
 
-def _no_check() -> None:
+async def _no_check() -> None:
     """Do nothing instead of a check of the lease: the task's key prevents duplicates."""

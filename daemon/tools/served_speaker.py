@@ -60,9 +60,9 @@ class ServedSpeaker:
             for report in self._reports.get(thread, ()):
                 report(text)
 
-    def put(self, thread: str, ts: str | None, hold: Hold) -> str:
+    async def put(self, thread: str, ts: str | None, hold: Hold) -> str:
         """Return the ts of a message, which is new without `ts`."""
-        hold()
+        await hold()
         return ts or self.times.next_ts(thread)
 
 
@@ -89,7 +89,7 @@ class RoutedSpeaker:
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         if self._is_served(thread):
-            return self._served.put(thread, None, hold)
+            return await self._served.put(thread, None, hold)
         return await self._slack.start(thread, text, key, hold)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
@@ -109,7 +109,7 @@ class RoutedSpeaker:
         plain: bool = False,
     ) -> str:
         if self._is_served(thread):
-            return self._served.put(thread, ts, hold)
+            return await self._served.put(thread, ts, hold)
         return await self._slack.finish(thread, ts, text, key, hold, choices, answers, plain=plain)
 
     async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
@@ -130,7 +130,7 @@ class RoutedSpeaker:
         plain: bool = False,
     ) -> str:
         if self._is_served(thread):
-            return self._served.put(thread, ts, hold)
+            return await self._served.put(thread, ts, hold)
         return await self._slack.replace(thread, ts, text, key, hold, choices, answers, plain=plain)
 
     async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
@@ -143,7 +143,7 @@ class RoutedSpeaker:
 
     async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
         if self._is_served(thread):
-            return self._served.put(thread, ts, hold)
+            return await self._served.put(thread, ts, hold)
         return await self._slack.show_card(thread, ts, plan, key, hold)
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:

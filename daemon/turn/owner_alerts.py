@@ -13,7 +13,7 @@ from functools import partial
 from daemon.claude.availability import USABLE_REPLIES, ModelReport, failure_of_call
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
-from daemon.engine.execution import Execution, Hold
+from daemon.engine.execution import Execution, Hold, no_lease_check
 from daemon.errors import PostFailed
 from daemon.kinds import BackgroundTask, ConversationOpened, ModelCall, SoulTurnBegan
 from daemon.model import ACCOUNT, AccountFault
@@ -83,7 +83,7 @@ async def watch_models(deps: TurnDependencies) -> None:
                 report for report in deps.reach.reports if report.seen - report.since >= SECONDS_TO_ALERT
             ]
             for alert in _alerts_about(deps, lasting):
-                await _send(deps, alert, _no_check)
+                await _send(deps, alert, no_lease_check)
         except JournalError as error:
             log.info("Could not alert the owners of a slow or absent model, which is tried again: %s", error)
 
@@ -103,10 +103,6 @@ def _began_since(began: float, last: Entry[BackgroundTask]) -> bool:
     return began > last.at
 
 
-def _no_check() -> None:
-    """Do nothing instead of a check of the lease: the task's key prevents duplicates."""
-
-
 async def _send(deps: TurnDependencies, alert: OwnerAlert, hold: Hold) -> None:
     reach = deps.reach
     now = deps.clock.steady()
@@ -119,7 +115,7 @@ async def _send(deps: TurnDependencies, alert: OwnerAlert, hold: Hold) -> None:
         except PostFailed as error:
             log.warning("Could not open the DM with the owner %s, who is not alerted: %s.", owner, error)
         else:
-            hold()
+            await hold()
             await _record_in_dm(deps, alert, thread)
 
 

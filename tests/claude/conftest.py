@@ -31,7 +31,7 @@ MEMORY = working_memory(
 )
 
 
-def free() -> None:
+async def free() -> None:
     """Accept: the lease is still held."""
 
 

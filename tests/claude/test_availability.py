@@ -12,6 +12,7 @@ import pytest
 from daemon.claude.answer_stream import failure_cause
 from daemon.claude.availability import RECENT_CALLS
 from daemon.claude.client import STALL, ClaudeClient
+from daemon.engine.execution import no_lease_check
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, MODELS, Build, ask, until
 from tests.claude.hasty import HastyClock
@@ -109,7 +110,7 @@ async def test_an_answer_of_another_model_ends_only_what_is_true_of_every_model(
         await ask(claude)
         assert claude.availability.failing_models
         understudy.say("Yes.", model=MODELS["fast"])
-        await claude.call(fast, None, lambda: None, asyncio.Event())
+        await claude.call(fast, None, no_lease_check, asyncio.Event())
         assert (not claude.availability.failing_models) is ends, status
 
 

@@ -11,6 +11,7 @@ import pytest
 from anthropic import AsyncAnthropic
 
 from daemon.claude.client import ClaudeClient
+from daemon.engine.execution import no_lease_check
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.model import Role
 from daemon.settings.limits import TokenUsage
@@ -33,7 +34,7 @@ def begun() -> WorkingMemory:
 async def turn(claude: ClaudeClient, memory: WorkingMemory, note: str) -> tuple[WorkingMemory, TokenUsage]:
     """Make a call; return the memory with its answer, and the tokens."""
     asked = claude.request(memory.with_region("time", note), "speak")
-    reply = await claude.call(asked, None, lambda: None, asyncio.Event())
+    reply = await claude.call(asked, None, no_lease_check, asyncio.Event())
     return memory.with_memory(Memory(role="assistant", content=reply.text)), reply.usage
 
 
@@ -152,7 +153,7 @@ async def rounds(
     for observed in [[], *added]:
         memory = memory.with_memory(*observed)
         asked = claude.request(memory.with_region("instruction", QUESTION), role, SCHEMA)
-        reply = await claude.call(asked, None, lambda: None, asyncio.Event())
+        reply = await claude.call(asked, None, no_lease_check, asyncio.Event())
         memory = memory.with_memory(Memory(role="assistant", content=reply.text))
         usages.append(reply.usage)
     return usages
@@ -186,5 +187,5 @@ async def test_a_round_of_a_run_pays_for_what_was_added_and_no_more(
 async def test_a_run_with_another_schema_reads_the_character_alone(claude: ClaudeClient) -> None:
     first = await rounds(claude, [])
     other = claude.request(begun().with_region("instruction", QUESTION), "fast")
-    reply = await claude.call(other, None, lambda: None, asyncio.Event())
+    reply = await claude.call(other, None, no_lease_check, asyncio.Event())
     assert 0 < reply.usage.cache_read < first[0].cache_write

@@ -54,7 +54,7 @@ async def test_times_are_counted_from_the_request(
 async def test_nothing_is_sent_for_a_thread_that_is_no_longer_ours(
     claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
-    def lost() -> None:
+    async def lost() -> None:
         raise FencedError("another attempt began")
 
     with pytest.raises(FencedError):
@@ -66,9 +66,11 @@ async def test_hold_is_called_directly_before_the_request(
     claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     seen: list[int] = []
-    await claude.call(
-        claude.request(MEMORY, "speak"), None, lambda: seen.append(len(understudy.requests)), asyncio.Event()
-    )
+
+    async def hold() -> None:
+        seen.append(len(understudy.requests))
+
+    await claude.call(claude.request(MEMORY, "speak"), None, hold, asyncio.Event())
     assert seen == [0]
     assert len(understudy.requests) == 1
 

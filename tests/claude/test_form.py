@@ -11,6 +11,7 @@ from daemon.claude.client import ClaudeClient
 from daemon.claude.models import CHOSEN, ModelSpec
 from daemon.claude.requests import asks_for_schema, build_request, without_schema
 from daemon.engine.event import digest
+from daemon.engine.execution import no_lease_check
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, Build, ask, until
 
@@ -75,7 +76,7 @@ async def test_other_models_keep_theirs(build: Build, understudy: ClaudeUnderstu
     claude = await build()
     understudy.fail(*BAD)
     await ask(claude, schema=SCHEMA)
-    await claude.call(claude.request(MEMORY, "fast", SCHEMA), None, lambda: None, asyncio.Event())
+    await claude.call(claude.request(MEMORY, "fast", SCHEMA), None, no_lease_check, asyncio.Event())
     assert sent(understudy)[-1]
 
 

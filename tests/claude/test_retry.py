@@ -164,7 +164,7 @@ async def test_it_holds_before_each_try(claude: ClaudeClient, understudy: Claude
     understudy.fail(529, "overloaded_error")
     held: list[int] = []
 
-    def hold() -> None:
+    async def hold() -> None:
         held.append(len(understudy.requests))
         if len(held) == 2:
             raise FencedError("another attempt began")

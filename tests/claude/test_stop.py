@@ -11,6 +11,7 @@ import pytest
 from daemon.claude.client import STALL, ClaudeClient
 from daemon.claude.deadlines import CallStopped, StreamDeadline
 from daemon.claude.models import cost_of, listed_model
+from daemon.engine.execution import no_lease_check
 from daemon.model import ModelReply
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.attention import PATIENCE
@@ -65,9 +66,8 @@ async def test_a_call_that_was_stopped_before_is_never_sent(
 ) -> None:
     stop = asyncio.Event()
     stop.set()
-    held: list[str] = []
     asked = claude.request(MEMORY, "speak")
-    reply = await claude.call(asked, None, lambda: held.append("held"), stop)
+    reply = await claude.call(asked, None, no_lease_check, stop)
     assert (reply.outcome, reply.text, reply.tries, reply.cost) == ("cancelled", "", 0, 0)
     assert not understudy.requests
 

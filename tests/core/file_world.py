@@ -97,7 +97,7 @@ class FileSlack(Speaker):
     async def _do(self, hold: Hold, ts: str | None, **op: Any) -> str:
         await asyncio.sleep(0)
         with exclude_commits(self._path.parent):
-            hold()
+            await hold()
             ts = ts or f"0.{len(read_lines(self._path)) + 1:06d}"  # older than later messages of people
             append_line(self._path, {"ts": ts, **op})
         KillPoint.reach()
@@ -180,7 +180,7 @@ class FileSlack(Speaker):
         return await self._do(hold, ts, thread=thread, text=f"[{plan.line()}]", key=digest(key))
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
-        hold()
+        await hold()
 
     async def open_dm(self, person: str, hold: Hold) -> str:
         raise PostFailed("nobody has a door here")
@@ -306,7 +306,7 @@ class FileModel:
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> ModelReply:
-        hold()
+        await hold()
         if stop.is_set():
             return ModelReply(outcome="cancelled", model="echo")
         saw = digest(request)
@@ -325,7 +325,7 @@ class FileModel:
         for _ in range(ON_ITS_WAY if ends else 0):  # the queue forwards what ends an unneeded call
             await asyncio.sleep(0)
         if came and ends and not stop.is_set():
-            hold()  # raises if another daemon answered meanwhile
+            await hold()  # raises if another daemon answered meanwhile
             raise SystemExit("a call goes on after somebody ended it")
         if stop.is_set():
             KillPoint.reach()

@@ -11,7 +11,7 @@ from tests.slack.office import GENERAL, ME, Office, until
 LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"
 
 
-def ours() -> None:
+async def ours() -> None:
     """Accept: the lease is still held."""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.event import Input
+from daemon.engine.execution import no_lease_check
 from daemon.kinds import ConversationOpened, IncomingMessage
 from daemon.slack.surface import SlackSurface
 from tests.clock import FakeClock
@@ -80,7 +81,7 @@ async def test_after_stop_nothing_is_taken_and_speech_still_goes_out(here: Offic
     assert not here.slack.hearing.alive_count
     await here.client("alice").chat_postMessage(channel=dm, text="too late")
     thread = here.one(ConversationOpened).thread
-    await here.slack.speaker.finish(thread, None, "bye", "k", lambda: None)
+    await here.slack.speaker.finish(thread, None, "bye", "k", no_lease_check)
     assert [reply["text"] for reply in await here.replies(dm, root)] == ["bye"]
     assert len(here.entries(Input)) == 1
     assert here.unacked()
@@ -105,8 +106,8 @@ async def test_stop_waits_for_what_is_being_taken_and_takes_no_more(here: Office
 async def test_it_leaves_no_task_behind(tmp_path: Path) -> None:
     async with office(tmp_path) as here:
         await here.say("alice", GENERAL, f"{ME} hello")
-        ts = await here.slack.speaker.start(here.one(ConversationOpened).thread, "Hi", "k", lambda: None)
-        await here.slack.speaker.extend(here.one(ConversationOpened).thread, ts, "Hi, Alice", lambda: None)
+        ts = await here.slack.speaker.start(here.one(ConversationOpened).thread, "Hi", "k", no_lease_check)
+        await here.slack.speaker.extend(here.one(ConversationOpened).thread, ts, "Hi, Alice", no_lease_check)
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from daemon.app.journal_commands import find_thread
 from daemon.engine.event import Entry
+from daemon.engine.execution import no_lease_check
 from daemon.engine.journal.verify import verify
 from daemon.kinds import (
     AmbientMessage,
@@ -267,9 +268,9 @@ async def test_what_stops_something_is_a_stop_and_no_reaction(here: Office) -> N
 
 
 async def test_what_the_soul_says_unasked_stands_in_the_same_thread_of_a_dm(here: Office) -> None:
-    thread = await here.slack.speaker.open_dm(ALICE.id, lambda: None)
+    thread = await here.slack.speaker.open_dm(ALICE.id, no_lease_check)
     dm = await here.dm("alice")
-    ts = await here.slack.speaker.finish(thread, None, "Good morning.", "k", lambda: None)
+    ts = await here.slack.speaker.finish(thread, None, "Good morning.", "k", no_lease_check)
     await here.client("alice").reactions_add(channel=dm, timestamp=ts, name="sunny")
     await here.acked()
     assert here.one(ReactionChanged).thread == thread == here.one(ConversationOpened).thread

@@ -90,9 +90,12 @@ async def test_a_rate_limit_that_lasts_is_not_waited_for(here: Office) -> None:
 async def test_a_rate_limit_is_waited_out_and_hold_is_asked_again(here: Office, word: str) -> None:
     (thread, root), asked = await called(here), list[float]()
     here.wire.refuse["chat.postMessage"] = [word]
+
+    async def hold() -> None:
+        asked.append(here.clock.now())
+
     async with asyncio.TaskGroup() as group:
-        finish = here.slack.speaker.finish
-        group.create_task(finish(thread, None, "Hello", KEY, lambda: asked.append(here.clock.now())))
+        group.create_task(here.slack.speaker.finish(thread, None, "Hello", KEY, hold))
         await until(lambda: here.clock.sleepers > 0)
         await here.clock.advance(3)
     assert await texts(here, root) == ["Hello"]

@@ -164,7 +164,7 @@ async def test_a_successor_s_sign_is_left_alone(here: Office) -> None:
     await show(here, thread, "is musing…")
     await begins(here, thread)
 
-    def lost() -> None:
+    async def lost() -> None:
         raise FencedError(thread)
 
     here.slack.speaker.status(thread, "", lost)

@@ -10,11 +10,11 @@ from tests.slack.office import GENERAL, ME, Office, until
 KEY = "sess-1@1/say#1"
 
 
-def ours() -> None:
+async def ours() -> None:
     """Accept: the lease is still held."""
 
 
-def lost() -> None:
+async def lost() -> None:
     """Refuse: another attempt holds the lease."""
     raise FencedError(KEY)
 

@@ -14,6 +14,7 @@ import pytest
 from daemon.app.journal_commands import verify_journal
 from daemon.claude.capability_probes import QUESTIONS
 from daemon.claude.requests import ModelCapabilities
+from daemon.engine.execution import no_lease_check
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.settings.limits import FREE_PRICE, make_price
 from daemon.settings.parse import ConfigError
@@ -92,7 +93,7 @@ async def test_a_choice_is_sent_as_the_server_was_found_to_heed_it(world: Stage,
         assert claude.capabilities("speak").schema == way
         schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
         request = claude.request(hello(), "speak", schema)
-        reply = await claude.call(request, None, lambda: None, asyncio.Event())
+        reply = await claude.call(request, None, no_lease_check, asyncio.Event())
         sent = server.requests[-1]
         assert ("output_config" in sent, "tools" in sent) == (way == "format", way == "grammar")
         assert reply.outcome == "ok"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.app.journal_commands import verify_journal
+from daemon.engine.execution import no_lease_check
 from daemon.kinds import PlanState
 from rehearsal.people import ALICE as ALICE_ID
 from rehearsal.people import CAROL as CAROL_ID
@@ -183,6 +184,6 @@ async def test_a_card_that_slack_refuses_is_plain_text(stage: Stage) -> None:
     thread = stage.entries("turn-began")[-1].thread
     plan = PlanState(condition="All & everything", steps=(("one", "done"), ("two", "open")))
     speaker = stage.soul.slack.speaker
-    card = await speaker.show_card(thread, None, plan, "sess-1@1/card#1", lambda: None)
+    card = await speaker.show_card(thread, None, plan, "sess-1@1/card#1", no_lease_check)
     assert (await stage.answers(ALICE, ts))[-1] == "1/2 All &amp; everything\n✓ one\n○ two"
-    assert await speaker.show_card(thread, card, plan, "sess-1@1/card#1", lambda: None) == card
+    assert await speaker.show_card(thread, card, plan, "sess-1@1/card#1", no_lease_check) == card

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event, EventCodec, Input, in_chunks
-from daemon.engine.exceptions import JournalDamaged, JournalError, KeyConflict
+from daemon.engine.exceptions import FencedError, JournalDamaged, JournalError, KeyConflict
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store, rebuild_folded_tables
 from daemon.engine.journal.reader import ALWAYS, JournalReader
 from daemon.engine.journal.rows import EntryRow, WrittenRow, entry_from_written, index_path
@@ -325,6 +325,11 @@ class Journal(JournalReader):
         closed, or `opened_by`, which opened the thread.
         """
         return self._writer.submit(draft.row, draft.fence, None, after, receipt_of, opened_by)
+
+    async def confirm_lease(self, thread: str, epoch: int) -> None:
+        """Raise FencedError unless the attempt `epoch` has the thread's lease."""
+        if not self.holds_lease(thread, epoch):
+            raise FencedError(f"another attempt at {thread} began after this one")
 
     async def forget(
         self,
