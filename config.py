@@ -110,6 +110,7 @@ CAPACITY_HINT = "Write high, medium, low or none."
 PROCESS_HINT = (
     "Write name=program argument {slot}, with ; between entries; a program is a full path, or on PATH."
 )
+DATABASE_HINT = "Write it like postgresql://user:password@host/database, or leave it out for SQLite."
 LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m tools=30; usd=none removes a bound."
 
 MODELS = {
@@ -198,6 +199,9 @@ class Settings:
     log_level: str = setting("info", one_of_reader("debug", "info", "warning", "error"), "info is usual.")
     log_format: str = setting("text", one_of_reader("text", "json"), "Write text or json.")
     soul_home: Path = setting(Path("var"), read_folder, "Name a folder; it is made if it does not exist.")
+    database_url: str = setting("", read_name, DATABASE_HINT, secret=True)
+    machine: str = setting("", read_name, "Write a name for this machine; the host's is usual.")
+    at_work: str = setting("one", one_of_reader("one", "all"), "Write one or all; one is usual.")
     owner_user_ids: frozenset[str] = setting(frozenset(), ids_reader("UW"), IDS_HINT)
     allowed_users: frozenset[str] = setting(frozenset(), ids_reader("UW"), IDS_HINT)
     allowed_channels: frozenset[str] = setting(frozenset(), ids_reader("CDG"), IDS_HINT)

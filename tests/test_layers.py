@@ -18,7 +18,7 @@ ROOMS = (
     ("actions", "console", "mind", "process", "slack"),
     ("ism", "turn"),
     ("answers", "claude", "knowledge", "ports", "telemetry"),
-    ("documents", "errors", "kinds", "model", "prompts", "sandbox", "web"),
+    ("documents", "errors", "kinds", "model", "prompts", "sandbox", "web", "cluster"),
     ("engine", "lifetime", "memory", "settings"),
 )
 """Rooms of daemon/ from top to bottom: folders and loose files. Each imports only rooms of lower lines."""
