@@ -68,9 +68,9 @@ def check_outcome(home: Path, scenario: WireScenario) -> None:
         said = _with_halves(journal, shown_messages(home))
         _check_journal(journal)
         _check_heard(journal, said, scenario)
-        _check_claimed(journal, said)
-        _check_order(journal)
-        _check_paid(journal, read_lines(home / ASKED))
+        check_claimed(journal, said)
+        check_order(journal)
+        check_paid(journal, read_lines(home / ASKED))
         _check_grown(journal, read_lines(home / ASKED))
         _check_questions(journal, said, scenario)
         unanswered = given_up(journal) | let_go(journal) | at_a_bound(journal)
@@ -180,7 +180,7 @@ def _with_halves(journal: JournalReader, said: Sequence[ShownMessage]) -> Sequen
     ]
 
 
-def _check_claimed(journal: JournalReader, said: Sequence[ShownMessage]) -> None:
+def check_claimed(journal: JournalReader, said: Sequence[ShownMessage]) -> None:
     standing = {(m.ts, m.text) for m in said if m.user == SOUL.user}
     answers = dict(_settled(journal))
     spoken = [
@@ -232,7 +232,7 @@ def _check_ending(said: Sequence[ShownMessage], scenario: WireScenario) -> None:
     assert fits or not scenario.endings, f"people read {texts}"
 
 
-def _check_paid(journal: JournalReader, asked: Sequence[dict[str, Any]]) -> None:
+def check_paid(journal: JournalReader, asked: Sequence[dict[str, Any]]) -> None:
     again = [call for call in asked if call["recorded"]]
     assert not again, f"recorded calls are paid again: {again}"
     unheard = ("failed", "cancelled")
@@ -240,7 +240,7 @@ def _check_paid(journal: JournalReader, asked: Sequence[dict[str, Any]]) -> None
     assert {*answered} <= {call["saw"] for call in asked}, "an answer is recorded that the world never gave"
 
 
-def _check_order(journal: JournalReader) -> None:
+def check_order(journal: JournalReader) -> None:
     turns: defaultdict[str, list[Entry[Any]]] = defaultdict(list)
     for entry in journal.entries_of_kind(SoulTurnBegan, SoulTurnEnded):
         turns[entry.thread].append(entry)
