@@ -121,9 +121,7 @@ class Members:
 
 
 @asynccontextmanager
-async def members(
-    folder: Path, url: str, world: Mapping[str, str], **given: str
-) -> AsyncIterator[Members]:
+async def members(folder: Path, url: str, world: Mapping[str, str], **given: str) -> AsyncIterator[Members]:
     """Start a daemon for each address of the world, each with a home, a name and a proxy to the log."""
     async with AsyncExitStack() as stack:
         found = {}

@@ -1,0 +1,318 @@
+"""Three whole daemons on one rehearsed Slack, killed, paused and cut off at random.
+
+`python -m tests.cluster.kill_run SECONDS [HIT,…] [SEED]` prints what was lost, doubled or out of order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from time import monotonic, time
+from typing import Any
+
+from daemon.engine.clock import SystemClock
+from daemon.engine.journal.shared_journal import SharedJournal
+from daemon.kinds import SOUL_KINDS, ModelCall, SoulTurnEnded, StopRequest
+from rehearsal.people import SOUL, TEAM
+from rehearsal.postgres_server import PostgresServer
+from tests.cluster.members import Member, Members, members
+from tests.cluster.world import ClusterWorld, cluster_world
+from tests.postgres import new_log
+from tests.wire.checks import ShownMessage, check_claimed, check_order, check_paid, verify_journal
+
+ME = f"<@{SOUL.user}>"
+DMS = {"alice": "D0ALICE0001", "bob": "D0BOB000001", "carol": "D0CAROL0001"}
+GENERAL = "C0GENERAL01"
+NAMES = ("d0", "d1", "d2")
+SETTLING = 120.0
+"""Most seconds until all is answered after the last message."""
+
+HITS = ("kill", "pause", "cut", "slow", "two", "database")
+
+
+@dataclass(slots=True, kw_only=True)
+class KillRun:
+    """One run: its world, its daemons, and what people said."""
+
+    world: ClusterWorld
+    members: Members
+    journal: SharedJournal
+    server: PostgresServer
+    draw: random.Random
+    posted: dict[str, float] = field(default_factory=dict)
+    """Time of each message that is to be answered, by the key of its entry."""
+    hits: Counter[str] = field(default_factory=Counter)
+    takeovers: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    _roots: list[tuple[str, str, str]] = field(default_factory=list)
+    _number: int = 0
+
+    # People
+
+    async def talk(self) -> None:
+        """Say something new, or something more in an earlier thread."""
+        who = self.draw.choice(list(DMS))
+        text = f"Tell me about q{self._number}z, please."
+        self._number += 1
+        if self._roots and self.draw.random() < 0.5:
+            channel, root, opener = self.draw.choice(self._roots[-12:])
+            who = opener if channel.startswith("D") else who
+            await self._ask(who, channel, f"{ME} {text}", root)
+        else:
+            channel = self.draw.choice([DMS[who], GENERAL])
+            root = await self._ask(who, channel, f"{ME} {text}")
+            self._roots.append((channel, root, who))
+
+    async def reply_beside_its_call(self) -> None:
+        """Call the soul into a thread, and say more there at once: the events take different sockets."""
+        root = await self.world.say("bob", GENERAL, f"Lunch? q{self._number}z")
+        self._number += 2
+        await asyncio.gather(
+            self._ask("alice", GENERAL, f"{ME} what is q{self._number - 1}z?", root),
+            self.world.say("bob", GENERAL, "And what of the cakes?", root),
+        )
+
+    async def stop(self) -> None:
+        """Stop a long answer after its first words."""
+        self._number += 1
+        root = await self._ask("carol", DMS["carol"], f"Please count to 900. q{self._number - 1}z")
+        deadline = monotonic() + 20
+        while monotonic() < deadline and not self._answers(root):
+            await asyncio.sleep(0.05)
+        await self.world.say("carol", DMS["carol"], "stop", root)
+
+    async def _ask(self, who: str, channel: str, text: str, root: str | None = None) -> str:
+        ts = await self.world.say(who, channel, text, root)
+        self.posted[f"msg:{TEAM}:{channel}:{ts}"] = time()
+        return root or ts
+
+    def _answers(self, root: str) -> list[str]:
+        return [ts for _, at, ts, body in self.world.messages() if at == root and body["user"] == SOUL.user]
+
+    # Hits
+
+    async def hit(self, kind: str) -> None:
+        """Hit one daemon or two, or the database."""
+        up = self.members.up
+        self.draw.shuffle(up)
+        if kind == "database":
+            self.hits[kind] += 1
+            await self.server.crash(self.draw.uniform(0.2, 4.0))
+        elif len(up) > 1:
+            self.hits[kind] += 1
+            for one in up[: 2 if kind == "two" else 1]:
+                await self._hit_one(one, kind)
+
+    async def _hit_one(self, one: Member, kind: str) -> None:
+        match kind:
+            case "pause":
+                one.pause(self.draw.choice([1.0, 3.0, 8.0, 20.0]))
+            case "cut":
+                one.cut_until = monotonic() + self.draw.uniform(1, 12)
+                await one.proxy.cut()
+            case "slow":
+                one.cut_until = monotonic() + self.draw.uniform(3, 6)
+                one.proxy.slow(0.4)
+            case _:
+                one.kill()
+
+    # Course
+
+    async def course(self, seconds: float, kinds: Sequence[str]) -> None:
+        """Talk for some seconds while daemons are hit, then wait until all is answered."""
+        stories: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (
+            *[self.talk] * 8,
+            self.reply_beside_its_call,
+            self.stop,
+        )
+        telling = set[asyncio.Task[None]]()
+        end, next_hit = monotonic() + seconds, monotonic() + 2
+        while monotonic() < end:
+            telling.add(asyncio.create_task(self.draw.choice(stories)()))
+            await asyncio.sleep(self.draw.uniform(0.1, 0.6))
+            await self.members.tend(self.draw)
+            if kinds and next_hit < monotonic() < end - 3:
+                await self.hit(self.draw.choice(kinds))
+                next_hit = monotonic() + self.draw.uniform(3, 7)
+        settling = asyncio.create_task(self._settle())
+        await asyncio.gather(*telling, settling)
+
+    async def _settle(self) -> None:
+        deadline = monotonic() + SETTLING
+        while monotonic() < deadline:
+            await asyncio.sleep(0.3)
+            await self.members.tend(self.draw)
+            busy = self.journal.busy_threads() or self.world.unacked or not self.members.are_settled
+            if not busy and not self._open():
+                return
+
+    def _open(self) -> list[str]:
+        """Keys of messages that are not recorded yet, or wait for an answer."""
+        found = []
+        for key in self.posted:
+            entry = self.journal.get(key) or self.journal.get(key.replace("msg:", "heard:"))
+            if entry is None or self.journal.is_pending(entry.seq):
+                found.append(key)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillReport:
+    """What a run came to; `violations` is empty if all rules held."""
+
+    figures: Mapping[str, Any]
+    violations: Sequence[str]
+    said: Mapping[str, Sequence[str]]
+    """Log output of each daemon."""
+
+
+@asynccontextmanager
+async def kill_run(
+    folder: Path, server: PostgresServer, seed: int, **settings: str
+) -> AsyncIterator[KillRun]:
+    """Start a world and its daemons over a new log."""
+    url = new_log(server.url)
+    async with cluster_world(folder, NAMES) as world:
+        urls = {name: world.urls[name] for name in NAMES}
+        async with members(folder, url, urls, **settings) as everybody:
+            await _until_ready(everybody)
+            watch = SharedJournal(folder / "watch.db", SystemClock(), SOUL_KINDS, url=url, name="watch")
+            async with watch as journal:
+                world.is_recorded = _recorder(journal)
+                yield KillRun(
+                    world=world, members=everybody, journal=journal, server=server, draw=random.Random(seed)
+                )
+
+
+async def _until_ready(everybody: Members) -> None:
+    async with asyncio.timeout(60):
+        while not all(any(line.startswith("ready") for line in one.said) for one in everybody.all.values()):
+            for one in everybody.all.values():
+                assert one.process and one.process.returncode is None, "\n".join(one.said)
+            await asyncio.sleep(0.1)
+
+
+def _recorder(journal: SharedJournal) -> Callable[[str], bool]:
+    seen, upto = set[str](), 0
+
+    def is_recorded(saw: str) -> bool:
+        nonlocal upto
+        last = journal.last_seq_of_all()
+        for call in journal.entries_of_kind(ModelCall, since=upto):
+            if call.event.outcome not in ("failed", "cancelled"):
+                seen.add(call.event.saw)
+        upto = last
+        return saw in seen
+
+    return is_recorded
+
+
+async def report(run: KillRun) -> KillReport:
+    """Look at what the run left, before its daemons end."""
+    await _until_no_status(run.world)
+    said = [
+        ShownMessage(channel=c, root=root, ts=ts, user=body["user"], text=_text(body), buttons=False)
+        for c, root, ts, body in run.world.messages()
+    ]
+    violations = [*_violations(run, said)]
+    answered = [_wait_of(run, key, at) for key, at in run.posted.items()]
+    waits = sorted(wait for wait in answered if wait is not None)
+    figures = {
+        "messages": len(run.posted),
+        "hits": dict(run.hits),
+        "exits": {str(code): count for code, count in run.members.exits.items()},
+        "turns": len(run.journal.entries_of_kind(SoulTurnEnded)),
+        "model asked": len(run.world.asked),
+        "model calls recorded": len(run.journal.entries_of_kind(ModelCall)),
+        "stops": len(run.journal.entries_of_kind(StopRequest)),
+        "answer s": [round(w, 1) for w in (median(waits), waits[int(len(waits) * 0.95)], waits[-1])]
+        if waits
+        else [],
+    }
+    lines = {name: one.said for name, one in run.members.all.items()}
+    return KillReport(figures=figures, violations=violations, said=lines)
+
+
+def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
+    found = []
+    journal = run.journal
+    lost = [key for key in run.posted if not (journal.get(key) or journal.get(key.replace("msg:", "heard:")))]
+    if lost:
+        found.append(f"lost: {lost}")
+    waiting = [key for key in run._open() if key not in lost]
+    if waiting:
+        found.append(f"unanswered: {waiting}")
+    unclaimed = [message for message in said if message.user == SOUL.user]
+    for check in (
+        lambda: check_claimed(journal, unclaimed),
+        lambda: check_order(journal),
+        lambda: check_paid(journal, run.world.asked),
+    ):
+        try:
+            check()
+        except AssertionError as error:
+            found.append(str(error)[:2_000])
+    verdict = verify_journal(journal)
+    found += [f"verify: {violation}" for violation in list(verdict.violations)[:4]]
+    twice = [text for text, count in Counter(m.text for m in unclaimed).items() if count > 1 and "z" in text]
+    found += [f"said twice: {text!r}" for text in twice]
+    if run.world.statuses:
+        found.append(f"a status is left: {run.world.statuses}")
+    return found
+
+
+async def _until_no_status(world: ClusterWorld, seconds: float = 15.0) -> None:
+    deadline = monotonic() + seconds
+    while world.statuses and monotonic() < deadline:
+        await asyncio.sleep(0.2)
+
+
+def _text(body: Mapping[str, Any]) -> str:
+    kinds = {block["type"]: block for block in body.get("blocks") or ()}
+    return str(kinds["markdown"]["text"] if "markdown" in kinds else body["text"])
+
+
+def _wait_of(run: KillRun, key: str, at: float) -> float | None:
+    entry = run.journal.get(key)
+    if entry is None:
+        return None
+    for ended in run.journal.thread_entries(entry.thread, SoulTurnEnded, since=entry.seq):
+        if entry.seq in ended.closes:
+            return ended.at - at
+    return None
+
+
+async def main(seconds: float, kinds: Sequence[str], seed: int, **settings: str) -> int:
+    """Run once and print the report; return 1 on violations."""
+    with tempfile.TemporaryDirectory(prefix="soul-cluster-") as home:
+        folder = Path(home)
+        folder.chmod(0o755)
+        with PostgresServer(folder / "postgres") as server:
+            async with kill_run(folder, server, seed, **settings) as run:
+                await run.course(seconds, kinds)
+                done = await report(run)
+    print(json.dumps(done.figures))
+    for violation in done.violations:
+        print("VIOLATION", violation)
+    if done.violations:
+        for name, lines in done.said.items():
+            print(name, *lines[-20:], sep="\n    ")
+    return bool(done.violations)
+
+
+if __name__ == "__main__":
+    _, for_seconds, *rest = sys.argv
+    chosen = rest[0].split(",") if rest else list(HITS)
+    sys.exit(
+        asyncio.run(
+            main(float(for_seconds), [k for k in chosen if k != "none"], int(rest[1]) if len(rest) > 1 else 1)
+        )
+    )
