@@ -5,20 +5,20 @@ It ends with the process that started it, however that ends. Root is refused by 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pwd
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+
+from rehearsal.tied_process import tied_command
 
 USERS = ("postgres", "nobody")
 """Users of the machine that may run the server if we are root, best first."""
@@ -35,8 +35,6 @@ STATUS_LINE = 7
 """Line of postmaster.pid that says `ready`."""
 TRIES = 3
 """Starts, each on another port, as another program may take the first."""
-PARENT_DEATH_SIGNAL = 1
-"""Option of prctl(2)."""
 
 
 class PostgresUnavailable(Exception):
@@ -111,7 +109,7 @@ class PostgresServer:
     def _make_data(self, programs: Path, user: pwd.struct_passwd | None) -> None:
         made = [str(programs / "initdb"), "-D", str(self._data), "-U", "soul", "-A", "trust", "-E", "UTF8"]
         done = subprocess.run(
-            _launched(user, [*made, "--locale=C", "-N"]), cwd=self.home, capture_output=True, check=False
+            tied_command([*made, "--locale=C", "-N"], user), cwd=self.home, capture_output=True, check=False
         )
         if done.returncode:
             raise PostgresUnavailable(f"initdb failed: {done.stderr.decode(errors='replace').strip()}")
@@ -120,7 +118,7 @@ class PostgresServer:
         with suppress(FileNotFoundError):  # one that was killed leaves it
             (self._data / "postmaster.pid").unlink()
         told = ["-D", str(self._data), "-h", "127.0.0.1", "-p", str(port), "-c", "unix_socket_directories="]
-        command = _launched(user, [str(programs / "postgres"), *told, *self.options])
+        command = tied_command([str(programs / "postgres"), *told, *self.options], user)
         with (self.home / "server.log").open("ab") as log:
             # A session of its own: Ctrl-C ends first who uses it.
             self.process = subprocess.Popen(
@@ -196,27 +194,5 @@ def _copied_package(package: Path, place: Path) -> Path:
 
 
 def _may_run(user: pwd.struct_passwd, program: Path) -> bool:
-    asked = _launched(user, [str(program), "--version"])
+    asked = tied_command([str(program), "--version"], user)
     return subprocess.run(asked, cwd="/", capture_output=True, check=False).returncode == 0
-
-
-def _launched(user: pwd.struct_passwd | None, command: Sequence[str]) -> list[str]:
-    """Return a command that runs `command` as `user`, until this process ends."""
-    ids = [str(user.pw_uid), str(user.pw_gid)] if user else ["-", "-"]
-    return [sys.executable, "-I", __file__, str(os.getpid()), *ids, *command]
-
-
-def launch(parent: int, uid: str, gid: str, command: Sequence[str]) -> None:
-    """Become `command`, as this user, which is interrupted when its parent ends."""
-    if uid != "-":
-        os.setgroups([])
-        os.setgid(int(gid))
-        os.setuid(int(uid))
-    with suppress(AttributeError, OSError):  # only Linux has it
-        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, int(signal.SIGINT), 0, 0, 0)
-    if os.getppid() == parent:
-        os.execv(command[0], command)
-
-
-if __name__ == "__main__":
-    launch(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:])
