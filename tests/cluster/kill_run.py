@@ -8,16 +8,19 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import monotonic, time
-from typing import Any
+from typing import Any, Self
 
 from daemon.engine.clock import SystemClock
 from daemon.engine.journal.shared_journal import SharedJournal
@@ -39,6 +42,42 @@ SETTLING = 120.0
 HITS = ("kill", "pause", "cut", "slow", "two", "database")
 
 
+class Database:
+    """PostgreSQL in a thread of its own, with which it would end."""
+
+    def __init__(self, home: Path) -> None:
+        self._server = PostgresServer(home)
+        self._thread = ThreadPoolExecutor(1)
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    async def __aenter__(self) -> Self:
+        await self._do(self._server.start)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._do(self._server.stop)
+        self._thread.shutdown()
+
+    async def crash(self, seconds: float) -> None:
+        """Kill it as a crash would, and start it again after these seconds."""
+        await self._do(partial(self._server.stop, signal.SIGQUIT))
+        await asyncio.sleep(seconds)
+        await self._do(self._server.start)
+
+    async def _do(self, work: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+async def look_until(holds: Callable[[], bool], seconds: float) -> None:
+    """Return when this holds, or after these seconds."""
+    deadline = monotonic() + seconds
+    while not holds() and monotonic() < deadline:  # noqa: ASYNC110  what is looked at tells nobody
+        await asyncio.sleep(0.1)
+
+
 @dataclass(slots=True, kw_only=True)
 class KillRun:
     """One run: its world, its daemons, and what people said."""
@@ -46,7 +85,7 @@ class KillRun:
     world: ClusterWorld
     members: Members
     journal: SharedJournal
-    server: PostgresServer
+    database: Database
     draw: random.Random
     posted: dict[str, float] = field(default_factory=dict)
     """Time of each message that is to be answered, by the key of its entry."""
@@ -84,9 +123,7 @@ class KillRun:
         """Stop a long answer after its first words."""
         self._number += 1
         root = await self._ask("carol", DMS["carol"], f"Please count to 900. q{self._number - 1}z")
-        deadline = monotonic() + 20
-        while monotonic() < deadline and not self._answers(root):
-            await asyncio.sleep(0.05)
+        await look_until(lambda: bool(self._answers(root)), 20)
         await self.world.say("carol", DMS["carol"], "stop", root)
 
     async def _ask(self, who: str, channel: str, text: str, root: str | None = None) -> str:
@@ -105,7 +142,7 @@ class KillRun:
         self.draw.shuffle(up)
         if kind == "database":
             self.hits[kind] += 1
-            await self.server.crash(self.draw.uniform(0.2, 4.0))
+            await self.database.crash(self.draw.uniform(0.2, 4.0))
         elif len(up) > 1:
             self.hits[kind] += 1
             for one in up[: 2 if kind == "two" else 1]:
@@ -175,11 +212,9 @@ class KillReport:
 
 
 @asynccontextmanager
-async def kill_run(
-    folder: Path, server: PostgresServer, seed: int, **settings: str
-) -> AsyncIterator[KillRun]:
+async def kill_run(folder: Path, database: Database, seed: int, **settings: str) -> AsyncIterator[KillRun]:
     """Start a world and its daemons over a new log."""
-    url = new_log(server.url)
+    url = new_log(database.url)
     async with cluster_world(folder, NAMES) as world:
         urls = {name: world.urls[name] for name in NAMES}
         async with members(folder, url, urls, **settings) as everybody:
@@ -188,7 +223,11 @@ async def kill_run(
             async with watch as journal:
                 world.is_recorded = _recorder(journal)
                 yield KillRun(
-                    world=world, members=everybody, journal=journal, server=server, draw=random.Random(seed)
+                    world=world,
+                    members=everybody,
+                    journal=journal,
+                    database=database,
+                    draw=random.Random(seed),
                 )
 
 
@@ -196,7 +235,8 @@ async def _until_ready(everybody: Members) -> None:
     async with asyncio.timeout(60):
         while not all(any(line.startswith("ready") for line in one.said) for one in everybody.all.values()):
             for one in everybody.all.values():
-                assert one.process and one.process.returncode is None, "\n".join(one.said)
+                assert one.process, f"{one.name} was never started"
+                assert one.process.returncode is None, "\n".join(one.said)
             await asyncio.sleep(0.1)
 
 
@@ -270,9 +310,7 @@ def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
 
 
 async def _until_no_status(world: ClusterWorld, seconds: float = 15.0) -> None:
-    deadline = monotonic() + seconds
-    while world.statuses and monotonic() < deadline:
-        await asyncio.sleep(0.2)
+    await look_until(lambda: not world.statuses, seconds)
 
 
 def _text(body: Mapping[str, Any]) -> str:
@@ -290,15 +328,24 @@ def _wait_of(run: KillRun, key: str, at: float) -> float | None:
     return None
 
 
-async def main(seconds: float, kinds: Sequence[str], seed: int, **settings: str) -> int:
-    """Run once and print the report; return 1 on violations."""
+@contextmanager
+def open_to_others() -> Iterator[Path]:
+    """Yield a temporary folder below which the database's user may have files."""
     with tempfile.TemporaryDirectory(prefix="soul-cluster-") as home:
         folder = Path(home)
         folder.chmod(0o755)
-        with PostgresServer(folder / "postgres") as server:
-            async with kill_run(folder, server, seed, **settings) as run:
-                await run.course(seconds, kinds)
-                done = await report(run)
+        yield folder
+
+
+async def main(seconds: float, kinds: Sequence[str], seed: int, **settings: str) -> int:
+    """Run once and print the report; return 1 on violations."""
+    with open_to_others() as folder:
+        async with (
+            Database(folder / "postgres") as database,
+            kill_run(folder, database, seed, **settings) as run,
+        ):
+            await run.course(seconds, kinds)
+            done = await report(run)
     print(json.dumps(done.figures))
     for violation in done.violations:
         print("VIOLATION", violation)

@@ -24,7 +24,7 @@ LOUD = "CRITICAL"
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """A daemon: `paused_until` and `cut_until` are moments at which its hit ends, `again_at` its next start."""
+    """A daemon. `paused_until` and `cut_until` are the ends of its hits, `again_at` is its next start."""
 
     name: str
     home: Path
