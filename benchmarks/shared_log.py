@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -46,15 +47,21 @@ async def shared_log(
     """Measure a durable call, a turn and many at once on SQLite and on PostgreSQL; then the follower's lag
     and the time to make a copy.
     """
+    with _empty_log() as url:
+        figures = await _turns(folder, url, rounds, conversations)
+        figures += await _lag(folder, url, rounds * 5)
+        figures += await _copy(folder, url, entries)
+    return figures
+
+
+@contextmanager
+def _empty_log() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="soul-postgres-") as home:
-        Path(home).chmod(0o755)  # the server is another user
+        os.chmod(home, 0o755)  # noqa: PTH101  the server is another user
         with run_postgres(Path(home)) as url:
             with closing(connect(url, "benchmark")) as connection:
                 install_log(connection)
-            figures = await _turns(folder, url, rounds, conversations)
-            figures += await _lag(folder, url, rounds * 5)
-            figures += await _copy(folder, url, entries)
-    return figures
+            yield url
 
 
 async def _turns(folder: Path, url: str, rounds: int, conversations: int) -> list[Figure]:
