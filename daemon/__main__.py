@@ -189,7 +189,7 @@ def _link(_: argparse.Namespace) -> int:
 
     settings = load()
     with _loading():
-        from daemon.app.daemon import make_page_link
+        from daemon.app.page_link import make_page_link
 
     print(make_page_link(settings, SystemClock().now))
     return 0
