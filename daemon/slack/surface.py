@@ -462,7 +462,7 @@ class SlackSurface:
         """Name of the soul; empty before the context is entered."""
 
     async def __aenter__(self) -> SlackSurface:
-        """Identify the bot and set up all parts; events arrive after `connect`.
+        """Identify the bot and set up all parts; nothing is said before `begin`, nor heard before `connect`.
 
         Raises ConfigError if Slack rejects a token; waits while Slack is out of reach.
         """
@@ -490,8 +490,6 @@ class SlackSurface:
             opening.push_async_callback(self._inbox.bot_messages.close)
             opening.push_async_callback(self._inbox.modals.close)
             opening.push_async_callback(self._sockets.close)
-            opening.push_async_callback(self.speaker.close)
-            self.speaker.begin()
             self._open = opening.pop_all()
         return self
 
@@ -577,6 +575,11 @@ class SlackSurface:
     def _read_missed(self) -> None:
         self.catch_up.wake(missed=self.hearing.was_deaf)
         self.hearing.was_deaf = False
+
+    def begin(self) -> None:
+        """Clear statuses of the daemon that worked before, and let turns speak."""
+        self._open.push_async_callback(self.speaker.close)
+        self.speaker.begin()
 
     async def connect(self) -> None:
         await self._sockets.connect()
