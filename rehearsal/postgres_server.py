@@ -41,10 +41,30 @@ def run_postgres(home: Path, *options: str) -> Iterator[str]:
         shutil.chown(home, user)
     data = home / "data"
     if not data.exists():
-        made: list[str | Path] = [programs / "initdb", "-D", data, "-U", "soul", "--auth=trust", "--encoding=UTF8", "-N"]
+        made: list[str | Path] = [
+            programs / "initdb",
+            "-D",
+            data,
+            "-U",
+            "soul",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "-N",
+        ]
         subprocess.run(made, check=True, user=user, stdout=subprocess.DEVNULL, cwd=home)
     port = free_port()
-    command: list[str | Path] = [programs / "postgres", "-D", data, "-h", "127.0.0.1", "-p", str(port), "-k", home, *options]
+    command: list[str | Path] = [
+        programs / "postgres",
+        "-D",
+        data,
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        "-k",
+        home,
+        *options,
+    ]
     with (home / "server.log").open("ab") as log:
         server = subprocess.Popen(command, user=user, stdout=log, stderr=log, cwd=home)
     url = f"postgresql://soul@127.0.0.1:{port}/postgres"
