@@ -191,7 +191,7 @@ def _link(_: argparse.Namespace) -> int:
     with _loading():
         from daemon.app.page_link import make_page_link
 
-    print(make_page_link(settings, SystemClock().now))
+    print(asyncio.run(make_page_link(settings, SystemClock().now)))
     return 0
 
 

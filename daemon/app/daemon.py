@@ -99,7 +99,8 @@ async def run_daemon(
     async with start_daemon(settings, SystemClock(), rehearsal=rehearsal, samples=samples) as soul:
         gc.freeze()  # imported objects are never garbage
         await soul.budget.preload()
-        print_start_lines(settings, soul.name, soul.budget, page_link(soul.url, soul.credentials))
+        link = await page_link(soul.url, soul.credentials)
+        print_start_lines(settings, soul.name, soul.budget, link)
         await run_until_failure(soul.journal.died, soul.slack.died)
 
 

@@ -39,16 +39,16 @@ def write_address(path: Path, here: str) -> None:
         )
 
 
-def page_link(page: str, credentials: PageCredentials) -> str:
+async def page_link(page: str, credentials: PageCredentials) -> str:
     """Return the page's address with a new token, or without one if none can be stored."""
     try:
-        return f"{page}/?token={credentials.make_link()}"
+        return f"{page}/?token={await credentials.make_link()}"
     except JournalError as error:
         log.warning("Could not make a link to the page: %s", error)
         return page
 
 
-def make_page_link(settings: Settings, now: Callable[[], float]) -> str:
+async def make_page_link(settings: Settings, now: Callable[[], float]) -> str:
     """Return a link to the page of the running daemon.
 
     Raises ConfigError without a running daemon or a token, JournalError if the link cannot be stored.
@@ -63,7 +63,8 @@ def make_page_link(settings: Settings, now: Callable[[], float]) -> str:
             "start it again."
         )
     page = settings.console_url.rstrip("/") or here
-    return f"{page}/?token={PageCredentials.open_home(settings.soul_home, token, now).make_link()}"
+    credentials = PageCredentials.open_home(settings.soul_home, token, now)
+    return f"{page}/?token={await credentials.make_link()}"
 
 
 def _text_or_empty(path: Path) -> str:
