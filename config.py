@@ -241,6 +241,8 @@ class Settings:
                 speaks = values.get("claude_model")
                 if speaks and not is_listed(speaks):  # a local server has no Claude model
                     values.setdefault("claude_model_fast", speaks)
+        if "database_url" in values:  # each daemon has sockets, and Slack allows ten for all
+            values.setdefault("slack_connections", 1)
         settings = cls(**values)
         if settings.claude == "real":
             settings.check_prices()

@@ -6,9 +6,28 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class RoleHolder(Protocol):
+    """Roles of this daemon. Of all daemons that share a log, one holds each role."""
+
+    def holds(self, role: str) -> bool: ...
+
+    async def hold(self, role: str) -> None:
+        """Wait until this daemon has the role."""
+
+
+class EveryRole:
+    """Holder of all roles, for a daemon that shares its journal with no other."""
+
+    def holds(self, role: str) -> bool:
+        return True
+
+    async def hold(self, role: str) -> None:
+        return
 
 
 async def run_until_failure(*needs: asyncio.Future[None]) -> None:
