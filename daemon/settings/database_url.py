@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from daemon.settings.parse import unlike_message
+from daemon.settings.parse import read_name, unlike_message
 
 SCHEMES = ("postgresql", "postgres")
 
@@ -76,6 +76,6 @@ def shown_database_url(url: str) -> str:
 
 
 def read_machine_name(text: str) -> str:
-    if not MACHINE_NAME.fullmatch(text):
+    if not MACHINE_NAME.fullmatch(read_name(text)):
         raise ValueError(unlike_message(text, "a name of up to 63 letters, digits, dots, - and _"))
     return text

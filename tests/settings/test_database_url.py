@@ -40,7 +40,7 @@ def test_urls_are_taken_as_libpq_takes_them(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("geheim", "DATABASE_URL is not a URL that begins with postgresql:// (it has 6 characters). Write it"),
+        ("geheim", "DATABASE_URL is not a URL that begins with postgresql:// (it has 6 characters)."),
         ("host=db password=geheim", "is not a URL that begins with postgresql://"),
         ("mysql://soul:geheim@db/soul", "begins with mysql://, and the journal can only be in PostgreSQL"),
         ("postgresql+psycopg://soul:geheim@db/soul", "begins with postgresql+psycopg://, and the journal"),
