@@ -42,6 +42,12 @@ class JournalVersionError(JournalError):
     recorded_name = "JournalOther"
 
 
+class JournalMisplaced(JournalVersionError):
+    """The file is a copy of a log and none is meant, or a journal of its own in the place of a copy."""
+
+    recorded_name = "JournalMisplaced"
+
+
 class JournalDamaged(JournalError):
     """The journal is damaged; no restart helps."""
 

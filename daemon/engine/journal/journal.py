@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event, EventCodec, Input, in_chunks, root_of
 from daemon.engine.exceptions import FencedError, JournalDamaged, JournalError, KeyConflict
+from daemon.engine.journal.copy_mark import refuse_copy
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store, rebuild_folded_tables
 from daemon.engine.journal.reader import ALWAYS, JournalReader
 from daemon.engine.journal.rows import EntryRow, WrittenRow, entry_from_written, index_path
@@ -204,6 +205,7 @@ class Journal(JournalReader):
     def _open_tables(self, opening: ExitStack) -> WritableTables:
         store = open_store(self._path)
         opening.callback(store.close)
+        refuse_copy(store)
         return store
 
     def _start_writer(self, opening: ExitStack, store: WritableTables) -> None:
