@@ -36,6 +36,7 @@ from daemon.engine.journal.journal import Journal
 from daemon.inner_life.contexts import InnerLifeSetup
 from daemon.inner_life.notes import Notes
 from daemon.inner_life.programs.program_folder import end_and_remove, program_folder_of
+from daemon.inner_life.programs.placement import ProgramPlacement
 from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervisor
 from daemon.inner_life.recipients import PersonRecords, RecipientDirectory
 from daemon.inner_life.records import RECORDS, InnerRecords
@@ -347,9 +348,13 @@ def _program_slots(means: CommandDependencies) -> Iterator[str]:
 
 
 def make_supervisor(
-    settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
+    settings: Settings,
+    journal: Journal,
+    clock: Clock,
+    wake: Callable[[str], None],
+    placement: ProgramPlacement | None = None,
 ) -> ProgramSupervisor:
-    """Return the supervisor, which removes our secrets from output."""
+    """Return the supervisor, which removes our secrets from output; `placement`: that of several daemons."""
     return ProgramSupervisor(
         journal,
         clock,
@@ -359,6 +364,7 @@ def make_supervisor(
         wake,
         bounds=ProgramLimits(seconds=settings.process_timeout),
         hidden=key_files(settings),
+        placement=placement,
     )
 
 

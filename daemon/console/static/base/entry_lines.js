@@ -156,6 +156,7 @@ const KINDS = {
   "tool-wanted": ({ tool }) => step("wants to use a tool, and has an owner asked", el("b", {}, tool)),
   "tool-errand": ({ text }) => event("its inner life wants to use a tool that somebody has to approve", el("b", {}, text)),
   "process-stop": ({ process }) => step("wants a program to end", `#${process}`),
+  "process-placed": ({ process, machine }) => step("runs a program on", el("b", {}, machine), `#${process}`),
   "process-ended": ({ name, status, result }) => event(`its program ${name} ${statusWord(status)}`, quote("heard brief", result)),
   "to-say": ({ text, leave }) => event(leave ? "wants to say, if an owner agrees" : "wants to say of its own accord", quote("speech", text)),
   "said-out": ({ outcome }) => step("hears what became of it", SAID[outcome] ?? outcome),
