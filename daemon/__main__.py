@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, TextIO
 
 import daemon
 from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
-from daemon.engine.exceptions import JournalError, JournalLocked, JournalVersionError
+from daemon.engine.exceptions import (
+    CopyAhead,
+    CountedAsDead,
+    JournalError,
+    JournalLocked,
+    JournalVersionError,
+)
 from daemon.errors import escaped_lines, never_fail
 from daemon.settings.home import LOAD_ERRORS, set_private_umask, unloadable_reason
 from daemon.settings.parse import ConfigError
@@ -40,6 +46,8 @@ MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something."""
 UNWRITABLE = 74
 """EX_IOERR of sysexits.h: the journal failed; a restart may help."""
+REPLACED = 75
+"""EX_TEMPFAIL of sysexits.h: other daemons have taken over; a restart helps."""
 INTERRUPTED = 128 + signal.SIGINT
 """Exit status after Ctrl-C, as shells report it."""
 UNREAD = 128 + signal.SIGPIPE
@@ -61,6 +69,12 @@ def main() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout at exit
         return UNREAD
     except ConfigError as error:
+        print(escaped_lines(str(error)), file=sys.stderr)
+        return MISCONFIGURED
+    except CountedAsDead as error:
+        print(escaped_lines(str(error)), file=sys.stderr)
+        return REPLACED
+    except CopyAhead as error:
         print(escaped_lines(str(error)), file=sys.stderr)
         return MISCONFIGURED
     except (JournalLocked, JournalVersionError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.worker import Worker
 from daemon.knowledge.forgetting import Clear, ForgettingService, MessageDeleter
-from daemon.lifetime import in_background, run_until_failure
+from daemon.lifetime import failing_with, in_background, run_until_failure
 from daemon.ports import Open
 from daemon.prompts.elements import soul_name_in
 from daemon.prompts.prompt_catalogue import SOUL_TEXT
@@ -48,6 +49,8 @@ from daemon.turn.prompt_files import draw_tag_suffix
 from daemon.turn.soul_program import SoulProgram, watch_long_waits
 from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget
+
+log = logging.getLogger(__name__)
 
 GRACE = 10.0
 """Most seconds that running turns get to end at a stop."""
@@ -95,13 +98,36 @@ class RunningDaemon:
 async def run_daemon(
     settings: Settings, rehearsal: RehearsalMount | None, samples: Path | None = None
 ) -> None:
-    """Run the daemon until cancelled. Raises ConfigError and JournalError."""
-    async with start_daemon(settings, SystemClock(), rehearsal=rehearsal, samples=samples) as soul:
-        gc.freeze()  # imported objects are never garbage
-        await soul.budget.preload()
-        link = await page_link(soul.url, soul.credentials)
-        print_start_lines(settings, soul.name, soul.budget, link)
-        await run_until_failure(soul.journal.died, soul.slack.died)
+    """Run the daemon until cancelled. Raises ConfigError, JournalError and CountedAsDead."""
+    options = StartOptions(rehearsal=rehearsal, samples=samples)
+    async with open_daemon(settings, SystemClock(), options) as opened, failing_with(opened.machines.died):
+        needs = (opened.services.journal.died, opened.services.slack.died)
+        is_first = await opened.machines.works_at_once()
+        if not is_first:
+            await _announce(opened, is_standing_by=True)
+            await _stand_by(opened, *needs)
+        async with take_turns(opened):
+            gc.freeze()  # imported objects are never garbage
+            if is_first:
+                await _announce(opened)
+            await run_until_failure(*needs)
+
+
+async def _announce(opened: OpenDaemon, *, is_standing_by: bool = False) -> None:
+    services = opened.services
+    await services.budget.preload()
+    link = await page_link(opened.url, opened.credentials)
+    print_start_lines(services.settings, opened.name, services.budget, link, is_standing_by=is_standing_by)
+
+
+async def _stand_by(opened: OpenDaemon, *needs: asyncio.Future[None]) -> None:
+    """Wait until this daemon is to take turns."""
+    waiting = asyncio.create_task(opened.machines.wait_for_work())
+    try:
+        await run_until_failure(*needs, waiting)
+    finally:
+        waiting.cancel()
+    log.warning("Taking over: the daemon that was at work has ended.")
 
 
 @asynccontextmanager
@@ -128,8 +154,11 @@ async def start_daemon(
         sandbox=sandbox,
         servers=servers,
     )
-    async with open_daemon(settings, clock, options) as opened, take_turns(opened, grace) as soul:
-        yield soul
+    async with open_daemon(settings, clock, options) as opened:
+        if not await opened.machines.works_at_once():
+            await opened.machines.wait_for_work()
+        async with take_turns(opened, grace) as soul:
+            yield soul
 
 
 @asynccontextmanager
@@ -138,6 +167,7 @@ async def take_turns(opened: OpenDaemon, grace: float = GRACE) -> AsyncIterator[
     services, options, secret = opened.services, opened.options, opened.secret
     slack = services.slack
     async with AsyncExitStack() as stack:
+        opened.machines.begin_work()
         slack.begin()
         world = await _make_dependencies(stack, services, opened.own, options.processes, options.sandbox)
         clear = clear_after_forgetting(services.settings, options.rehearsal, opened.url)

@@ -20,10 +20,12 @@ from daemon.app.discovery import (
     OwnFiles,
     all_actions,
     find_owner_actions,
+    load_cluster,
     prompt_catalogue,
     with_samples,
 )
-from daemon.app.page_link import make_credentials, write_address
+from daemon.app.machines import Machines, OneMachine
+from daemon.app.page_link import write_address
 from daemon.app.soul_clients import SoulClients, mount_soul_server
 from daemon.app.status_view import StatusView, mount_status
 from daemon.app.tool_services import ToolServices, make_tool_services
@@ -53,8 +55,8 @@ from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.worker import Worker
-from daemon.kinds import SOUL_KINDS
 from daemon.knowledge.library import FolderLibrary
+from daemon.lifetime import RoleHolder
 from daemon.mind.steps import STEP_TEXTS
 from daemon.ports import Open
 from daemon.prompts.elements import soul_name_in
@@ -115,6 +117,7 @@ class OpenDaemon:
     clients: SoulClients
     view: StatusView
     turns: TurnWaker
+    machines: Machines
 
     @property
     def name(self) -> str:
@@ -127,17 +130,21 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
     folder, rehearsal = options.folder, options.rehearsal
     files, own = OwnFiles(folder), _usable_actions(folder, options.samples)
     async with AsyncExitStack() as stack:
-        credentials = make_credentials(settings, clock.now)
-        app, listener, here = await bind_application(stack, settings, clock, rehearsal, credentials)
-        journal = await _open_journal(stack, settings, clock, options.writer, here)
+        listener = _bind_port(stack, settings)
+        machines = await _join(stack, settings, clock, listener)
+        here, clock = url_of_socket(listener), machines.clock
+        credentials = await machines.make_credentials()
+        app = await _make_application(stack, settings, clock, rehearsal, credentials)
+        journal = await stack.enter_async_context(machines.open_journal(options.writer))
+        write_address(settings.address_path, here)
         texts = _make_prompt_files(folder, journal, own, options.processes)
         access, turns = make_slack_access(settings, rehearsal, here), TurnWaker()
-        slack = make_slack(settings, access, journal, clock, turns.wake)
-        clients = mount_soul_server(settings, app, folder)
+        slack = make_slack(settings, access, journal, clock, turns.wake, machines.share)
+        clients = await mount_soul_server(settings, app, folder, machines.make_token)
         secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
         tools = make_tool_services(secret, clock, journal, folder, slack, here, options.servers, rehearsal)
-        services = await _make_services(stack, settings, clock, journal, texts, slack, tools, here)
-        view = mount_status(app, services, files)
+        services = await _make_services(stack, settings, machines, journal, texts, slack, tools, here)
+        view = mount_status(app, services, files, machines)
         await _serve(stack, app, listener, slack)
         yield OpenDaemon(
             url=here,
@@ -149,16 +156,17 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
             clients=clients,
             view=view,
             turns=turns,
+            machines=machines,
         )
 
 
-async def _open_journal(
-    stack: AsyncExitStack, settings: Settings, clock: Clock, writer: type[JournalWriter], here: str
-) -> Journal:
-    """Open the journal, which no other daemon may hold, and say where this one is."""
-    journal = await stack.enter_async_context(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
-    write_address(settings.address_path, here)
-    return journal
+async def _join(stack: AsyncExitStack, settings: Settings, clock: Clock, listener: socket) -> Machines:
+    """Return the share of this daemon; with DATABASE_URL it is one of several."""
+    if not settings.database_url:
+        return OneMachine(settings, clock)
+    cluster = await load_cluster()
+    machines: Machines = await stack.enter_async_context(cluster.join_machines(settings, clock, listener))
+    return machines
 
 
 async def _serve(stack: AsyncExitStack, app: web.Application, listener: socket, slack: SlackSurface) -> None:
@@ -190,7 +198,7 @@ def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFuncti
 async def _make_services(
     stack: AsyncExitStack,
     settings: Settings,
-    clock: Clock,
+    machines: Machines,
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
@@ -198,6 +206,7 @@ async def _make_services(
     here: str,
 ) -> DaemonServices:
     """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
+    clock = machines.clock
     claude = await stack.enter_async_context(make_claude(settings, clock, here))
     library = None
     if settings.knowledge_dirs:
@@ -219,7 +228,7 @@ async def _make_services(
         served=ServedSpeaker(ServedTimes(journal, clock.now)),
         tools=tools,
     )
-    await _begin_look_up(stack, services)
+    await _begin_look_up(stack, services, machines.share)
     return services
 
 
@@ -236,7 +245,7 @@ def _make_availability(
     )
 
 
-async def _begin_look_up(stack: AsyncExitStack, services: DaemonServices) -> None:
+async def _begin_look_up(stack: AsyncExitStack, services: DaemonServices, roles: RoleHolder) -> None:
     watch = BackendWatch(
         services.claude,
         services.queue,
@@ -244,6 +253,7 @@ async def _begin_look_up(stack: AsyncExitStack, services: DaemonServices) -> Non
         services.budget,
         services.texts,
         services.clock,
+        roles,
     )
     await (await stack.enter_async_context(watch)).wait_for_list()
 
@@ -267,6 +277,11 @@ def _make_prompt_files(
     )
 
 
+def _bind_port(stack: AsyncExitStack, settings: Settings) -> socket:
+    create_home(settings.soul_home)
+    return stack.enter_context(bind(settings.host, settings.port))
+
+
 async def bind_application(
     stack: AsyncExitStack,
     settings: Settings,
@@ -274,8 +289,19 @@ async def bind_application(
     rehearsal: RehearsalMount | None,
     credentials: PageCredentials | None,
 ) -> tuple[web.Application, socket, str]:
-    create_home(settings.soul_home)
-    listener = stack.enter_context(bind(settings.host, settings.port))
+    """Return a guarded application with the rehearsed services, a socket for it, and its address."""
+    listener = _bind_port(stack, settings)
+    app = await _make_application(stack, settings, clock, rehearsal, credentials)
+    return app, listener, url_of_socket(listener)
+
+
+async def _make_application(
+    stack: AsyncExitStack,
+    settings: Settings,
+    clock: Clock,
+    rehearsal: RehearsalMount | None,
+    credentials: PageCredentials | None,
+) -> web.Application:
     app = web.Application(client_max_size=BODY)
     install_guard(
         app,
@@ -293,4 +319,4 @@ async def bind_application(
             await stack.enter_async_context(rehearsal.mounted(app))
         except OSError as error:
             raise JournalError(str(error)) from error
-    return app, listener, url_of_socket(listener)
+    return app

@@ -32,7 +32,9 @@ def budget_warning_line(settings: Settings) -> str:
     )
 
 
-def print_start_lines(settings: Settings, name: str, budget: DailyBudget, link: str) -> None:
+def print_start_lines(
+    settings: Settings, name: str, budget: DailyBudget, link: str, *, is_standing_by: bool = False
+) -> None:
     """Print at most nine lines about the start; the last has the link to the page."""
     workspace = unusual_host(settings.slack_api_url, SLACK) or "Slack"
     thinker = settings.claude_model
@@ -56,4 +58,5 @@ def print_start_lines(settings: Settings, name: str, budget: DailyBudget, link: 
     spent = budget.today().cost
     warning = budget_warning_line(settings)
     print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today{warning}")
-    print(f"ready  {link}", flush=True)
+    ready = "ready, standing by" if is_standing_by else "ready"
+    print(f"{ready}  {link}", flush=True)

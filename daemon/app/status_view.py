@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from daemon.app.discovery import OwnFiles
+from daemon.app.machines import Machines
 from daemon.app.soul_clients import OwnerStatus
 from daemon.app.start_lines import unusual_host
 from daemon.app.tool_status import state_line
@@ -45,8 +46,10 @@ MOST_NAMED_FAULTS = 5
 """Most faulty files of the owner that are named."""
 
 
-def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> StatusView:
-    view = StatusView(services, own_files)
+def mount_status(
+    app: web.Application, services: DaemonServices, own_files: OwnFiles, machines: Machines
+) -> StatusView:
+    view = StatusView(services, own_files, machines)
     console = ConsoleSetup(
         journal=services.journal,
         rebuild=view.rebuild,
@@ -56,6 +59,7 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
         details=view.details,
         inner=view.inside,
         thinking=services.thinking,
+        is_log_away=lambda: machines.is_log_away,
     )
     mount_console(app, console)
     mount_overview(app, view.overview)
@@ -67,8 +71,9 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
 class StatusView:
     """State of the services, for the page and the metrics."""
 
-    def __init__(self, services: DaemonServices, own_files: OwnFiles) -> None:
+    def __init__(self, services: DaemonServices, own_files: OwnFiles, machines: Machines) -> None:
         self._services = services
+        self._machines = machines
         self._own_files = own_files
         self._slack = slack = services.slack
         self._budget = budget = services.budget
@@ -160,9 +165,10 @@ class StatusView:
         """
         journal = self._services.journal
         reports = self._models.reports
-        restart = self._slack.hearing.is_disconnected or not journal.is_well
+        is_away = self._machines.is_log_away
+        restart = not is_away and (self._is_deaf or not journal.is_well)
         return {
-            "ok": not restart and all(one.slow for one in reports),
+            "ok": not (restart or is_away) and all(one.slow for one in reports),
             "restart": restart,
             "wrong": self._faults(),
             "reports": [self._models.report_as_json(one) for one in reports],
@@ -171,7 +177,14 @@ class StatusView:
             "writable": journal.is_writable,
             "damage": journal.damage,
             "seq": _last_seq(journal),
+            **self._machines.health(),
         }
+
+    @property
+    def _is_deaf(self) -> bool:
+        """True if events should arrive, and cannot. Other daemons may have all sockets."""
+        hearing = self._slack.hearing
+        return self._machines.is_at_work and hearing.is_disconnected and not hearing.allotment.is_empty
 
     def details(self) -> Mapping[str, Any]:
         services, hearing = self._services, self._slack.hearing
@@ -217,7 +230,14 @@ class StatusView:
     def _faults(self) -> Sequence[str]:
         reported = [self._models.report_as_json(one)["sentence"] for one in self._models.reports]
         lacking = self._services.claude.backend.check.wrong
-        return [*reported, *lacking, *self._slack.owner_advice, *self._budget.fault, *self._file_faults()]
+        return [
+            *self._machines.faults,
+            *reported,
+            *lacking,
+            *self._slack.owner_advice,
+            *self._budget.fault,
+            *self._file_faults(),
+        ]
 
     def _file_faults(self) -> Sequence[str]:
         found = [*self._services.texts.faults]

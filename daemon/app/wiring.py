@@ -35,8 +35,8 @@ from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
 from daemon.inner_life.contexts import InnerLifeSetup
 from daemon.inner_life.notes import Notes
-from daemon.inner_life.programs.program_folder import end_and_remove, program_folder_of
 from daemon.inner_life.programs.placement import ProgramPlacement
+from daemon.inner_life.programs.program_folder import end_and_remove, program_folder_of
 from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervisor
 from daemon.inner_life.recipients import PersonRecords, RecipientDirectory
 from daemon.inner_life.records import RECORDS, InnerRecords
@@ -54,6 +54,7 @@ from daemon.process import MentalProcess
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER, OwnAction
 from daemon.sandbox.session import SandboxFactory
 from daemon.settings.limits import InnerLimits
+from daemon.slack.app_share import AppShare
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
@@ -164,7 +165,12 @@ def make_slack_access(
 
 
 def make_slack(
-    settings: Settings, access: SlackAccess, journal: Journal, clock: Clock, wake: Callable[[str], None]
+    settings: Settings,
+    access: SlackAccess,
+    journal: Journal,
+    clock: Clock,
+    wake: Callable[[str], None],
+    share: AppShare,
 ) -> SlackSurface:
     """Return the workspace; it receives nothing before it connects."""
     allowed = AccessPolicy(
@@ -183,6 +189,7 @@ def make_slack(
         max_age=settings.catch_up_max_age,
         owners=settings.owner_user_ids,
         notes=settings.inner is not None,
+        share=share,
     )
 
 

@@ -13,6 +13,7 @@ import psycopg
 from procrastinate.schema import SchemaManager
 
 from daemon.cluster.log_server import Connection, LogUnreachable
+from daemon.cluster.membership_tables import MEMBERSHIP_FUNCTIONS, MEMBERSHIP_TABLES
 from daemon.engine.journal.log_schema import APPEND, LOG_TABLES, LOG_VERSION
 from daemon.settings.parse import ConfigError
 
@@ -38,7 +39,10 @@ class LogSchema:
     migrations: Mapping[int, str] = field(default_factory=dict)
 
 
-LOG_SCHEMA = LogSchema(version=LOG_VERSION, tables=(LOG_TABLES, APPEND, SchemaManager.get_schema()))
+LOG_SCHEMA = LogSchema(
+    version=LOG_VERSION,
+    tables=(LOG_TABLES, APPEND, SchemaManager.get_schema(), MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS),
+)
 
 
 def prepare_log(connection: Connection, schema: LogSchema = LOG_SCHEMA) -> Sequence[str]:

@@ -215,7 +215,7 @@ MCP = "/mcp"
 CALLBACK = "/oauth/callback"
 """Path to which authorization servers send browsers; the state of each request is checked."""
 
-PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION, MCP, CALLBACK)
+PATHS_WITHOUT_TOKEN = ("/healthz", "/livez", "/link/", "/", SESSION, MCP, CALLBACK)
 """Health checks have no token, sockets use tickets, and MCP clients have a token of their own."""
 
 STATIC = "/static/"
