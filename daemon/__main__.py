@@ -46,8 +46,8 @@ MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something."""
 UNWRITABLE = 74
 """EX_IOERR of sysexits.h: the journal failed; a restart may help."""
-REPLACED = 75
-"""EX_TEMPFAIL of sysexits.h: other daemons have taken over; a restart helps."""
+COUNTED_AS_DEAD = 75
+"""EX_TEMPFAIL of sysexits.h: other daemons do this one's work; a restart joins them again."""
 INTERRUPTED = 128 + signal.SIGINT
 """Exit status after Ctrl-C, as shells report it."""
 UNREAD = 128 + signal.SIGPIPE
@@ -68,18 +68,15 @@ def main() -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout at exit
         return UNREAD
-    except ConfigError as error:
-        print(escaped_lines(str(error)), file=sys.stderr)
-        return MISCONFIGURED
-    except CountedAsDead as error:
-        print(escaped_lines(str(error)), file=sys.stderr)
-        return REPLACED
-    except CopyAhead as error:
+    except (ConfigError, CopyAhead) as error:
         print(escaped_lines(str(error)), file=sys.stderr)
         return MISCONFIGURED
     except (JournalLocked, JournalVersionError) as error:
         print(escaped_lines(f"{error} SOUL_HOME names its folder."), file=sys.stderr)
         return MISCONFIGURED
+    except CountedAsDead as error:
+        print(escaped_lines(str(error)), file=sys.stderr)
+        return COUNTED_AS_DEAD
     except JournalError as error:
         print(escaped_lines(str(error)), file=sys.stderr)
         return UNWRITABLE

@@ -11,7 +11,7 @@ create table if not exists soul_daemon(
   version text not null, digests jsonb not null, sockets integer not null,
   clock_offset double precision not null, address text not null, backend_pid integer not null,
   began timestamptz not null default clock_timestamp(),
-  -- Of a daemon that counts as dead: the daemon that cleans up after it; until when Slack may keep its sockets.
+  -- Of a dead daemon: the daemon that cleans up after it; until when Slack may keep its sockets.
   cleaned_by bigint, cleaned boolean not null default false, sockets_until timestamptz);
 create table if not exists soul_role(name text primary key, worker_id bigint not null);
 
@@ -35,9 +35,11 @@ create or replace function soul_is_alive(worker bigint) returns boolean language
 create or replace function soul_has_session(worker bigint) returns boolean language sql volatile as $$
   select exists(select from pg_locks where locktype = 'advisory' and granted and objsubid = 2
     and database = (select oid from pg_database where datname = current_database())
-    and classid = soul_lock_class('daemon')::oid and objid = worker::integer::oid) $$;
+    and classid = soul_lock_class('daemon')::oid
+    and objid = worker::integer::oid) $$;
 
-create or replace function soul_may_have_sockets(until timestamptz) returns boolean language sql volatile as $$
+create or replace function soul_may_have_sockets(until timestamptz) returns boolean
+language sql volatile as $$
   select coalesce(until > clock_timestamp(), false) $$;
 
 -- The clock of the log as a Unix time.
@@ -134,8 +136,8 @@ begin
 end $$;
 
 -- Renew the heartbeat, state the facts (null: as before), judge the others, take over the cleaning up.
--- `expected`: time at which the daemon expected this to run; a log that was away, or whose clock was set, judges
--- nobody.
+-- `expected`: time at which the daemon expected this to run. If the log was away or its clock was
+-- set, nobody is judged.
 create or replace function soul_heartbeat(me bigint, facts jsonb, may_judge boolean, may_clean boolean,
   expected double precision, silence double precision, gone double precision) returns jsonb
 language plpgsql as $$

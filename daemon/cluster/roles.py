@@ -7,12 +7,10 @@ the log, and stops only when it is no longer sure. It takes its locks again when
 from __future__ import annotations
 
 import asyncio
-from typing import Literal, get_args
 
 from daemon.cluster.membership import Membership
 
-Role = Literal["at work", "catch-up", "eraser", "inner life", "tool servers", "archives", "test calls"]
-ROLES: tuple[Role, ...] = get_args(Role)
+ROLES = ("at work", "catch-up", "eraser", "inner life", "tool servers", "archives", "test calls")
 
 
 class Roles:
@@ -20,13 +18,13 @@ class Roles:
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
-        self._wanted: dict[Role, asyncio.Future[None]] = {}
-        self._had: set[Role] = set()
+        self._wanted: dict[str, asyncio.Future[None]] = {}
+        self._had: set[str] = set()
         self._session = 0
         """Number of the session whose locks are `_had`."""
         membership.with_each_heartbeat.append(self._take)
 
-    async def hold(self, name: Role) -> None:
+    async def hold(self, name: str) -> None:
         """Wait until this daemon has the role. If the wait is cancelled, the role is not wanted any more."""
         waiting = self._wanted.setdefault(name, asyncio.get_running_loop().create_future())
         self._membership.hurry()
@@ -41,7 +39,7 @@ class Roles:
         current = self._session == self._membership.session_number
         return current and name in self._had and self._membership.is_sure
 
-    async def release(self, name: Role) -> None:
+    async def release(self, name: str) -> None:
         """Let another daemon have the role."""
         self._wanted.pop(name, None)
         if name in self._had:
@@ -63,7 +61,7 @@ class Roles:
             if name in taken:
                 await self._note(name)
 
-    async def _note(self, name: Role) -> None:
+    async def _note(self, name: str) -> None:
         waiting = self._wanted.get(name)
         if waiting is None:  # nobody wants it any more
             await self._membership.ask("select soul_release_role(%s, %s)", (self._membership.worker_id, name))
