@@ -39,13 +39,14 @@ class LogSchema:
     migrations: Mapping[int, str] = field(default_factory=dict)
 
 
-LOG_SCHEMA = LogSchema(
-    version=LOG_VERSION,
-    tables=(LOG_TABLES, APPEND, SchemaManager.get_schema(), MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS),
-)
+def make_schema() -> LogSchema:
+    """Return the schema of this program: the tables of all that keeps something beside the journal."""
+    of_procrastinate = SchemaManager.get_schema()
+    tables = (LOG_TABLES, APPEND, of_procrastinate, MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS)
+    return LogSchema(version=LOG_VERSION, tables=tables)
 
 
-def prepare_log(connection: Connection, schema: LogSchema = LOG_SCHEMA) -> Sequence[str]:
+def prepare_log(connection: Connection, schema: LogSchema | None = None) -> Sequence[str]:
     """Make or migrate the tables if necessary; return the machines of older daemons that are in the way.
 
     Raises ConfigError for a newer log or tables of others, LogUnreachable while another program changes
@@ -54,6 +55,13 @@ def prepare_log(connection: Connection, schema: LogSchema = LOG_SCHEMA) -> Seque
     with connection.transaction():
         lock_schema(connection)
         return prepare_locked(connection, schema)
+
+
+def newer_log_sentence(found: int, known: int) -> str:
+    return (
+        f"The log in DATABASE_URL is of version {found}, and this program knows version {known}: update it,"
+        " as the other daemons were."
+    )
 
 
 def lock_schema(connection: Connection) -> None:
@@ -65,16 +73,14 @@ def lock_schema(connection: Connection) -> None:
         )
 
 
-def prepare_locked(connection: Connection, schema: LogSchema = LOG_SCHEMA) -> Sequence[str]:
+def prepare_locked(connection: Connection, schema: LogSchema | None = None) -> Sequence[str]:
     """Do the same under `lock_schema`."""
+    schema = schema or make_schema()
     found = log_version(connection)
     if found is None:
         _make_tables(connection, schema)
     elif found > schema.version:
-        raise ConfigError(
-            f"The log in DATABASE_URL is of version {found}, and this program knows version {schema.version}:"
-            " update it, as the other daemons were."
-        )
+        raise ConfigError(newer_log_sentence(found, schema.version))
     elif found < schema.version:
         alive = machines_alive(connection)
         if alive:
@@ -100,7 +106,7 @@ def log_version(connection: Connection) -> int | None:
 def machines_alive(connection: Connection) -> Sequence[str]:
     """Return the machines of all daemons that may be alive. After a restart of the server, all may be."""
     rows = connection.execute(
-        "select coalesce(to_jsonb(d)->>'machine', 'worker ' || w.id) from procrastinate_workers w"
+        "select coalesce(d.machine, 'worker ' || w.id) from procrastinate_workers w"
         " left join soul_daemon d on d.worker_id = w.id"
         " where greatest(w.last_heartbeat, pg_postmaster_start_time())"
         " > clock_timestamp() - make_interval(secs => %s) order by 1",
@@ -110,7 +116,7 @@ def machines_alive(connection: Connection) -> Sequence[str]:
 
 
 def claim_workspace(connection: Connection, team: str, app: str) -> None:
-    """Note the team and the app that the log belongs to. Raises ConfigError for those of another workspace."""
+    """Note the team and the app that the log belongs to. Raises ConfigError if it belongs to others."""
     connection.execute(
         "update soul_log set team = case team when '' then %s else team end,"
         " app = case app when '' then %s else app end",

@@ -18,7 +18,6 @@ from daemon.engine.journal.journal_file import is_damage, open_store
 from daemon.engine.journal.postgres_log import PostgresLog
 from daemon.engine.journal.rows import (
     EntryRow,
-    JournalTables,
     Stored,
     WrittenRow,
     delete_database,
@@ -28,6 +27,7 @@ from daemon.engine.journal.rows import (
 from daemon.engine.journal.writer import WritableTables
 
 log = logging.getLogger(__name__)
+
 
 class JournalCopy:
     """Copy that its writer and its follower fold; who folds holds `folding`."""
@@ -100,7 +100,7 @@ def why_unusable(path: Path, shared: PostgresLog) -> str:
     with closing(store):
         if origin is None:
             _check_moved(store, shared)
-        elif origin != shared.log_id():
+        elif origin != shared.log_id() and shared.last():  # an empty log may have lost what the copy has
             return "it is a copy of another log"
         try:
             return _difference(store, shared)

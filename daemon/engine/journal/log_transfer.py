@@ -104,6 +104,16 @@ def fill_log(connection: Connection, rows: Iterable[Stored], kinds: EventCodec, 
         connection.execute(fold, (since,))
 
 
+def folded_rows(connection: Connection) -> tuple[set[tuple[int, str]], set[tuple[str, int]]]:
+    """Return seqs and threads of pending entries, and the leases by thread, as the log has them."""
+    pending = connection.execute("select seq, thread from pending").fetchall()
+    leases = connection.execute("select thread, epoch from lease").fetchall()
+    return (
+        {(seq, from_log(thread)) for seq, thread in pending},
+        {(from_log(thread), epoch) for thread, epoch in leases},
+    )
+
+
 def _stored(row: tuple[Any, ...]) -> Stored:
     seq, thread, kind, author, body, key, cause, closes, at = row
     listed = f"[{', '.join(map(str, closes))}]"
