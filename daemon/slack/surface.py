@@ -558,6 +558,7 @@ class SlackSurface:
             journal_id=await ensure_journal_id(self.journal, me.team),
             channel_ids=ids,
             other=self.hearing.other,
+            share=self.share,
         )
 
     async def __aexit__(self, *_: object) -> None:
@@ -621,11 +622,29 @@ class SlackSurface:
     def begin(self) -> None:
         """Clear statuses of the daemon that worked before, and let turns speak."""
         self._open.push_async_callback(self.speaker.close)
-        self.speaker.begin()
+        if not self.share.is_shared:
+            self.speaker.begin()
 
-    async def connect(self) -> None:
+    async def connect(self, life: int = 0) -> None:
+        """Open the sockets, and do the background work of this daemon's roles.
+
+        `life` is the seq of the worker's start; only daemons that share the app need it.
+        """
+        if self.share.is_shared:
+            self.speaker.begin_shared(life)
+            self.catch_up.begin()
+            self._inbox.follow_others()
         await self._sockets.connect()
         self._inbox.bot_messages.begin()
+
+    async def note_death(self, life: int) -> None:
+        """Clear the statuses of a daemon that counts as dead, and have its unacked messages read.
+
+        `life` is the seq of its worker's start. Raises JournalError.
+        """
+        if life:
+            self.speaker.clear_life(life)
+        await self.catch_up.request(died=True)
 
     async def stop(self) -> None:
         """Stop the intake: Slack keeps events for later."""

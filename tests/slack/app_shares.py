@@ -17,6 +17,8 @@ class SharedApp:
     away: float = 0.0
     most: int = 0
     """Most sockets that were ever reserved."""
+    links: dict[int, object] = field(default_factory=dict)
+    """Slack's end of each daemon's socket, by the id of its surface."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def share(self, name: str) -> DaemonShare:
