@@ -35,8 +35,8 @@ from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
 from daemon.inner_life.contexts import InnerLifeSetup
 from daemon.inner_life.notes import Notes
-from daemon.inner_life.programs.program_folder import end_and_remove, program_folder_of
 from daemon.inner_life.programs.placement import ProgramPlacement
+from daemon.inner_life.programs.program_folder import end_and_remove, program_folder_of
 from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervisor
 from daemon.inner_life.recipients import PersonRecords, RecipientDirectory
 from daemon.inner_life.records import RECORDS, InnerRecords
