@@ -83,6 +83,7 @@ from daemon.prompts.elements import parse_labels, soul_name_in
 from daemon.prompts.prompt_catalogue import LABELS_TEXT, SOUL_TEXT, Playbook
 from daemon.settings.home import create_home, project_root, version, write_private
 from daemon.settings.parse import ConfigError
+from daemon.settings.private_files import FolderFiles
 from daemon.settings.token_file import read_token
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
@@ -721,7 +722,7 @@ async def _bind_application(
     )
     if credentials:
         mount_sessions(app, credentials)
-        mount_consent_callback(app, ConsentAnswers(settings.soul_home, clock.now).deliver)
+        mount_consent_callback(app, ConsentAnswers(FolderFiles(settings.soul_home), clock.now).deliver)
     if rehearsal:
         try:
             await stack.enter_async_context(rehearsal.mounted(app))
