@@ -30,10 +30,22 @@ class JournalLocked(JournalError):
     recorded_name = "JournalHeld"
 
 
+class CopyAhead(JournalError):
+    """The copy has entries that the log has lost."""
+
+    recorded_name = "CopyAhead"
+
+
 class JournalVersionError(JournalError):
     """The journal's version is not supported."""
 
     recorded_name = "JournalOther"
+
+
+class JournalMisplaced(JournalVersionError):
+    """The file is a copy of a log and none is meant, or a journal of its own in the place of a copy."""
+
+    recorded_name = "JournalMisplaced"
 
 
 class JournalDamaged(JournalError):
@@ -52,6 +64,12 @@ class FencedError(EngineError):
     """A later attempt has the lease: the attempt that gets this error must stop, without effects."""
 
     recorded_name = "Fenced"
+
+
+class CountedAsDead(EngineError):
+    """Other daemons count this one as dead, and do its work: it must end, and may start anew."""
+
+    recorded_name = "CountedAsDead"
 
 
 class Unavailable(EngineError):
