@@ -12,15 +12,16 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import asdict
-from pathlib import Path
 from socket import socket
 from typing import Any, TypeVar, cast
 
 import psycopg
 
 from config import Settings
+from daemon.app.copy_commands import update_copy
 from daemon.app.waiting_page import WaitingState, waiting_page
 from daemon.cluster.daemon_facts import AtWork, DaemonFacts, DaemonRow
+from daemon.cluster.file_table import FileTable
 from daemon.cluster.log_clock import LogClock
 from daemon.cluster.log_server import LogUnreachable, ServerFacts, connect_to_server, examine_server
 from daemon.cluster.membership import HEARTBEAT_SECONDS, Membership
@@ -33,15 +34,11 @@ from daemon.console.shared_secrets import open_shared_credentials
 from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
-from daemon.engine.journal.journal_copy import JournalCopy, open_copy
-from daemon.engine.journal.journal_file import hold_lock
-from daemon.engine.journal.postgres_log import PostgresLog
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.home import create_home, version
 from daemon.settings.parse import ConfigError
-from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.settings.token_file import CONSOLE_TOKEN_FILE, TokenFile
 
 T = TypeVar("T")
@@ -67,12 +64,12 @@ class ClusterServices:
         clock: Clock,
         membership: Membership,
         server: ServerFacts,
-        files: PrivateFiles,
+        files: FileTable,
     ) -> None:
         self._settings = settings
         self._membership = membership
         self._server = server
-        self._files = files
+        self.files = files
         self._journal: SharedJournal | None = None
         self._holding: asyncio.Task[None] | None = None
         self._wanting: list[asyncio.Task[None]] = []
@@ -85,11 +82,11 @@ class ClusterServices:
     async def make_credentials(self) -> PageCredentials:
         create_home(self._settings.soul_home)
         token = self._settings.console_token or await self.make_token(CONSOLE_TOKEN_FILE)
-        return open_shared_credentials(self._files, token, self.clock.now)
+        return open_shared_credentials(self.files, token, self.clock.now)
 
     async def make_token(self, file: TokenFile) -> str:
         made = f"{secrets.token_urlsafe(32)}\n"
-        text = await self._until_there(lambda: asyncio.to_thread(self._files.create, file.name, made))
+        text = await self._until_there(lambda: asyncio.to_thread(self.files.create, file.name, made))
         return text.strip()
 
     @asynccontextmanager
@@ -206,10 +203,10 @@ class ClusterServices:
 
 
 def _machine_as_json(row: DaemonRow) -> Mapping[str, Any]:
-    shown = asdict(row)
+    shown = {**asdict(row), "at_work": row.working}
     return {
         name: round(shown[name], 1) if isinstance(shown[name], float) else shown[name]
-        for name in ("machine", "working", "version", "sockets", "silent", "clock_offset")
+        for name in ("machine", "at_work", "version", "sockets", "silent", "clock_offset")
     }
 
 
@@ -229,7 +226,8 @@ async def join_machines(settings: Settings, clock: Clock, listener: socket) -> A
         version=version(),
         address=_address(listener),
     )
-    membership = Membership(settings.database_url, facts, clock_of_log)
+    url = settings.database_url
+    membership = Membership(url, facts, clock_of_log)
     async with AsyncExitStack() as stack:
         state = WaitingState(machine=settings.machine_name, since=clock.now())
         async with waiting_page(settings, clock, listener, state):
@@ -238,7 +236,8 @@ async def join_machines(settings: Settings, clock: Clock, listener: socket) -> A
         for warning in server.warnings:
             log.warning("%s", warning)
         time = clock_of_log if isinstance(clock, SystemClock) else clock
-        services = ClusterServices(settings, time, membership, server, FolderFiles(settings.soul_home))
+        files = await stack.enter_async_context(FileTable(url, membership.session_name("files")))
+        services = ClusterServices(settings, time, membership, server, files)
         stack.push_async_callback(services.close)
         yield services
 
@@ -276,16 +275,7 @@ def _examine(settings: Settings) -> tuple[ServerFacts, Sequence[str]]:
         with closing(connect_to_server(url, "soul:start")) as connection:
             older = prepare_log(connection)
         if not older:
-            _sync_copy(url, path)
+            update_copy(path, url)
     except psycopg.Error as error:
         raise LogUnreachable(f"The log cannot be used now ({type(error).__name__}).") from error
     return server, older
-
-
-def _sync_copy(url: str, path: Path) -> None:
-    with (
-        hold_lock(path),
-        closing(PostgresLog(url, "soul:copying")) as shared,
-        closing(open_copy(path, shared)) as store,
-    ):
-        JournalCopy(store).catch_up(shared, shared.last())

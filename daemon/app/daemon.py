@@ -173,16 +173,16 @@ async def take_turns(opened: OpenDaemon, grace: float = GRACE) -> AsyncIterator[
         clear = clear_after_forgetting(services.settings, options.rehearsal, opened.url)
         worker = await _run_worker(stack, secret, world, grace, slack, clear, services.tools)
         opened.turns.worker = worker
-        await _connect(stack, slack)
+        await _connect(stack, slack, worker.life)
         serving = opened.clients.serving(secret, services, opened.view.for_owner(), worker.wake)
         await stack.enter_async_context(serving)
         yield RunningDaemon(url=opened.url, credentials=opened.credentials, services=services, worker=worker)
 
 
-async def _connect(stack: AsyncExitStack, slack: SlackSurface) -> None:
+async def _connect(stack: AsyncExitStack, slack: SlackSurface, life: int) -> None:
     """Begin to receive events, until the stack is left."""
     stack.push_async_callback(slack.stop)
-    await slack.connect()
+    await slack.connect(life)
 
 
 async def _make_dependencies(

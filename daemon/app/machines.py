@@ -14,6 +14,7 @@ from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.kinds import SOUL_KINDS
+from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.settings.token_file import TokenFile
 from daemon.slack.app_share import AppShare, WholeApp
 
@@ -21,10 +22,12 @@ from daemon.slack.app_share import AppShare, WholeApp
 class Machines(Protocol):
     """Share of this daemon in its workspace.
 
-    `clock` is the same for all daemons. `died` fails once the others do this daemon's work.
+    `clock` is the same for all daemons, and `files` keep what each of them needs. `died` fails once the others
+    do this daemon's work.
     """
 
     clock: Clock
+    files: PrivateFiles
     share: AppShare
     died: asyncio.Future[None]
 
@@ -74,6 +77,7 @@ class OneMachine:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self.clock = clock
+        self.files: PrivateFiles = FolderFiles(settings.soul_home)
         self.share: AppShare = WholeApp()
         self.died: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

@@ -63,6 +63,7 @@ from daemon.prompts.elements import soul_name_in
 from daemon.prompts.prompt_catalogue import SOUL_TEXT, Playbook
 from daemon.settings.home import create_home, project_root
 from daemon.settings.parse import ConfigError
+from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.slack.surface import SlackSurface
 from daemon.tools.consent_answers import ConsentAnswers
 from daemon.tools.served_speaker import ServedSpeaker, ServedTimes
@@ -134,7 +135,7 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
         machines = await _join(stack, settings, clock, listener)
         here, clock = url_of_socket(listener), machines.clock
         credentials = await machines.make_credentials()
-        app = await _make_application(stack, settings, clock, rehearsal, credentials)
+        app = await _make_application(stack, settings, clock, rehearsal, credentials, machines.files)
         journal = await stack.enter_async_context(machines.open_journal(options.writer))
         write_address(settings.address_path, here)
         texts = _make_prompt_files(folder, journal, own, options.processes)
@@ -142,7 +143,9 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
         slack = make_slack(settings, access, journal, clock, turns.wake, machines.share)
         clients = await mount_soul_server(settings, app, folder, machines.make_token)
         secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
-        tools = make_tool_services(secret, clock, journal, folder, slack, here, options.servers, rehearsal)
+        tools = make_tool_services(
+            secret, clock, journal, folder, slack, here, options.servers, rehearsal, machines.files
+        )
         services = await _make_services(stack, settings, machines, journal, texts, slack, tools, here)
         view = mount_status(app, services, files, machines)
         await _serve(stack, app, listener, slack)
@@ -291,7 +294,8 @@ async def bind_application(
 ) -> tuple[web.Application, socket, str]:
     """Return a guarded application with the rehearsed services, a socket for it, and its address."""
     listener = _bind_port(stack, settings)
-    app = await _make_application(stack, settings, clock, rehearsal, credentials)
+    files = FolderFiles(settings.soul_home)
+    app = await _make_application(stack, settings, clock, rehearsal, credentials, files)
     return app, listener, url_of_socket(listener)
 
 
@@ -301,6 +305,7 @@ async def _make_application(
     clock: Clock,
     rehearsal: RehearsalMount | None,
     credentials: PageCredentials | None,
+    files: PrivateFiles,
 ) -> web.Application:
     app = web.Application(client_max_size=BODY)
     install_guard(
@@ -313,7 +318,7 @@ async def _make_application(
     )
     if credentials:
         mount_sessions(app, credentials)
-        mount_consent_callback(app, ConsentAnswers(settings.soul_home, clock.now).deliver)
+        mount_consent_callback(app, ConsentAnswers(files, clock.now).deliver)
     if rehearsal:
         try:
             await stack.enter_async_context(rehearsal.mounted(app))

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from daemon.engine.event import Entry, part_key
 from daemon.engine.exceptions import FencedError, KeyConflict
@@ -22,7 +23,7 @@ LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacingDaemon:
-    """This daemon, as far as programs need to know it.
+    """Identity and standing of this daemon among the others.
 
     `has_role`: it decides where programs run. `is_alive` is asked of a worker id. `confirm` waits until this
     daemon is sure that it does not count as dead.
@@ -47,7 +48,7 @@ class SharedPlacement:
     async def settle(self, started: Entry[ProgramStarted]) -> bool:
         while self._journal.is_pending(started.seq):
             changed = self._journal.next_change
-            placed = self._journal.get(_placed_key(started))
+            placed: Entry[Any] | None = self._journal.get(_placed_key(started))
             if placed is None:
                 if self._daemon.has_role():
                     await self._place(started)

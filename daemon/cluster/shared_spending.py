@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from daemon.cluster.asking import LogAway, LogQueries
+from daemon.cluster.log_queries import LogAway, LogQueries
 from daemon.turn.reservations import EndReservation, SpentToday
 
 LOOK_SECONDS = 0.5

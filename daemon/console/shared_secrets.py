@@ -1,6 +1,6 @@
 """Links and sessions of the page where each daemon of a workspace finds them.
 
-A daemon remembers the sessions that it has seen: for some seconds, and for as long as the files are away.
+Files are asked in another thread, since their database may be slow.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from daemon.console.access import PageCredentials
@@ -19,28 +19,18 @@ from daemon.settings.private_files import PrivateFiles
 
 T = TypeVar("T")
 
-FRESH_SECONDS = 5.0
-"""Seconds in which a session that ended on another daemon may still be open on this one."""
-
 LEAST_EXTENSION = 3_600.0
 """Seconds by which an expiry has to move to be written."""
 
 AWAY = "The log's database does not answer: nobody can sign in on the page now."
 
 
-@dataclass(frozen=True, slots=True)
-class SeenExpiry:
-    ends: float
-    seen: float
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSecrets(SecretStore):
     """Secrets as private files whose text is the expiry in Unix seconds. `folder` is theirs alone."""
 
     files: PrivateFiles
     folder: str
-    _seen: dict[str, SeenExpiry] = field(default_factory=dict)
 
     async def add(self, now: float, seconds: float) -> str:
         secret = secrets.token_urlsafe(32)
@@ -55,30 +45,18 @@ class SharedSecrets(SecretStore):
         return secret
 
     async def end_of(self, name: str) -> float:
-        now, known = asyncio.get_running_loop().time(), self._seen.get(name)
-        if known and now - known.seen < FRESH_SECONDS:
-            return known.ends
-        try:
-            ends = _expiry(await _ask(lambda: self.files.read(self._path(name))))
-        except JournalError:
-            if known is None:
-                raise
-            return known.ends
-        self._seen.pop(name, None)
-        if ends:
-            self._seen[name] = SeenExpiry(ends, now)
-        return ends
+        return _expiry(await _ask(lambda: self.files.read(self._path(name))))
 
     async def move_end(self, name: str, ends: float) -> None:
-        known = self._seen.get(name)
-        if known is None or ends - known.ends < LEAST_EXTENSION:
-            return
-        self._seen[name] = SeenExpiry(ends, known.seen)
+        def move() -> None:
+            before = _expiry(self.files.read(self._path(name)))
+            if before and ends - before >= LEAST_EXTENSION:
+                self.files.write(self._path(name), f"{ends:.0f}")
+
         with suppress(JournalError):
-            await _ask(lambda: self.files.write(self._path(name), f"{ends:.0f}"))
+            await _ask(move)
 
     async def remove(self, name: str) -> bool:
-        self._seen.pop(name, None)
         return await _ask(lambda: self.files.remove(self._path(name)))
 
     def _path(self, name: str) -> str:
@@ -93,7 +71,7 @@ def open_shared_credentials(files: PrivateFiles, token: str, now: Callable[[], f
 
 
 async def _ask(work: Callable[[], T]) -> T:
-    """Ask the files in another thread, since their database may be slow. Raises JournalError."""
+    """Ask the files in another thread. Raises JournalError."""
     try:
         return await asyncio.to_thread(work)
     except OSError as error:

@@ -6,13 +6,19 @@ implementation keeps them where each daemon finds them.
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from daemon.settings.home import write_private
+
+LOCK_PAUSE = 0.05
+"""Seconds between two tries to get a lock."""
 
 
 class PrivateFiles(Protocol):
@@ -35,6 +41,9 @@ class PrivateFiles(Protocol):
 
     def names(self, folder: str) -> Sequence[str]:
         """Return the sorted names of the files in a folder, each with the folder's name before it."""
+
+    def locked(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Keep others from the block of this name; then read the newest text inside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,28 @@ class FolderFiles:
         except FileNotFoundError:
             return []
 
+    @asynccontextmanager
+    async def locked(self, name: str) -> AsyncIterator[None]:
+        path = self._with_parent(name).with_suffix(".lock")
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            while True:
+                if _is_locked(lock):
+                    break
+                await asyncio.sleep(LOCK_PAUSE)
+            yield
+        finally:
+            os.close(lock)
+
     def _with_parent(self, name: str) -> Path:
         path = self.folder / name
         path.parent.mkdir(mode=0o700, exist_ok=True)
         return path
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from daemon.cluster.asking import LogQueries
+from daemon.cluster.log_queries import LogQueries
 from daemon.cluster.shared_spending import SPENDING_TABLES, SharedReservations
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS

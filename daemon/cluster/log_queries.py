@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,7 +15,12 @@ from daemon.engine.exceptions import EngineError
 ANSWER_SECONDS = 5.0
 """Seconds after which a question counts as unanswered, and its connection as lost."""
 
-SOCKET_OPTIONS = {"connect_timeout": 5, "keepalives_idle": 2, "keepalives_interval": 1, "keepalives_count": 3}
+SOCKET_OPTIONS: Mapping[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
+}
 
 Row = tuple[Any, ...]
 
