@@ -30,6 +30,12 @@ class JournalLocked(JournalError):
     recorded_name = "JournalHeld"
 
 
+class CopyAhead(JournalError):
+    """The copy has entries that the log has lost."""
+
+    recorded_name = "CopyAhead"
+
+
 class JournalVersionError(JournalError):
     """The journal's version is not supported."""
 
