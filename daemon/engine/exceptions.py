@@ -60,6 +60,12 @@ class FencedError(EngineError):
     recorded_name = "Fenced"
 
 
+class CountedAsDead(EngineError):
+    """Other daemons count this one as dead, and do its work: it must end, and may start anew."""
+
+    recorded_name = "CountedAsDead"
+
+
 class Unavailable(EngineError):
     """A service cannot be reached. Steps that use `subject` wait (empty: all steps)."""
 
