@@ -45,6 +45,9 @@ class TreeShare(Protocol):
     def note_busy(self, thread: str, *, keeps: bool = False) -> None:
         """Note that a tree that this worker does not hold can go on; `keeps`: in this worker's memory."""
 
+    def take_no_more(self) -> None:
+        """Leave further trees to others: this worker ends."""
+
     def serve(self, run_tree: RunTree) -> AbstractAsyncContextManager[object]:
         """Run the trees of this share until the end of the context."""
 
@@ -74,6 +77,9 @@ class AllTrees:
 
     def note_busy(self, thread: str, *, keeps: bool = False) -> None:
         """Do nothing: this worker starts what it finds."""
+
+    def take_no_more(self) -> None:
+        """Do nothing: there are no others."""
 
     def serve(self, run_tree: RunTree) -> AbstractAsyncContextManager[object]:
         return nullcontext()

@@ -489,6 +489,7 @@ class Worker:
 
     async def __aexit__(self, *_: object) -> None:
         self._closing = True
+        self._share.take_no_more()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
