@@ -68,6 +68,7 @@ const KINDS = {
   overheard: ({ whole }) => step("looks for what was said before", whole === false ? "and Slack does not say" : ""),
   "life-began": ({ after }) => step("wakes up", after === "kill" ? "after it was killed" : ""),
   "life-ended": () => step("is told to stop"),
+  "life-lost": ({ life }) => step("has died on one machine", `in the life #${life}`),
   lived: ({ turn, seconds: lived }) => step("lives", `with #${turn}, of which it may have died, for ${seconds(lived)}`),
   controlled: ({ turn }) => step("lives without", `#${turn}: so its last death counts against that one`),
   clock: () => step("sees that the clock was set right"),
