@@ -23,23 +23,29 @@ from daemon.app.waiting_page import WaitingState, waiting_page
 from daemon.cluster.daemon_facts import AtWork, DaemonFacts, DaemonRow
 from daemon.cluster.file_table import FileTable
 from daemon.cluster.log_clock import LogClock
+from daemon.cluster.log_queries import LogQueries
 from daemon.cluster.log_server import LogUnreachable, ServerFacts, connect_to_server, examine_server
 from daemon.cluster.membership import HEARTBEAT_SECONDS, Membership
+from daemon.cluster.program_placement import PlacingDaemon, SharedPlacement
 from daemon.cluster.roles import ROLES, Roles
 from daemon.cluster.schema import claim_workspace, prepare_log
+from daemon.cluster.shared_spending import SharedReservations
 from daemon.cluster.slack_share import SlackShare
 from daemon.console.access import PageCredentials
 from daemon.console.server import EVERYWHERE, url_of
 from daemon.console.shared_secrets import open_shared_credentials
 from daemon.engine.clock import Clock, SystemClock
-from daemon.engine.exceptions import JournalError
+from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.journal.writer import JournalWriter
+from daemon.engine.tree_share import AllTrees, TreeShare
+from daemon.inner_life.programs.placement import ProgramPlacement
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.home import create_home, version
 from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import CONSOLE_TOKEN_FILE, TokenFile
+from daemon.turn.reservations import CallReservations
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -65,11 +71,13 @@ class ClusterServices:
         membership: Membership,
         server: ServerFacts,
         files: FileTable,
+        reservations: CallReservations,
     ) -> None:
         self._settings = settings
         self._membership = membership
         self._server = server
         self.files = files
+        self.reservations: CallReservations | None = reservations
         self._journal: SharedJournal | None = None
         self._holding: asyncio.Task[None] | None = None
         self._wanting: list[asyncio.Task[None]] = []
@@ -77,6 +85,7 @@ class ClusterServices:
         self.roles = Roles(membership)
         self.share = SlackShare(membership, self.roles)
         self.clock = clock
+        self.trees: TreeShare = AllTrees(lambda: membership.is_sure, follows=True)
         self.died = membership.died
 
     async def make_credentials(self) -> PageCredentials:
@@ -125,6 +134,29 @@ class ClusterServices:
             await asyncio.sleep(RETRY_SECONDS)
         self.died.result()
         raise asyncio.CancelledError
+
+    def make_placement(self, journal: Journal) -> ProgramPlacement | None:
+        membership = self._membership
+
+        async def confirm() -> None:
+            while not membership.is_sure:
+                if membership.counted_as_dead:
+                    raise FencedError("this daemon counts as dead")
+                await asyncio.sleep(HEARTBEAT_SECONDS / 10)
+
+        def is_alive(worker: int) -> bool:
+            return any(row.worker_id == worker for row in membership.alive)
+
+        return SharedPlacement(
+            journal,
+            PlacingDaemon(
+                machine=self._settings.machine_name,
+                worker_id=membership.worker_id,
+                has_role=lambda: self.roles.holds("inner life"),
+                is_alive=is_alive,
+                confirm=confirm,
+            ),
+        )
 
     async def admit(self, team: str, bot: str) -> None:
         def claim() -> None:
@@ -237,7 +269,9 @@ async def join_machines(settings: Settings, clock: Clock, listener: socket) -> A
             log.warning("%s", warning)
         time = clock_of_log if isinstance(clock, SystemClock) else clock
         files = await stack.enter_async_context(FileTable(url, membership.session_name("files")))
-        services = ClusterServices(settings, time, membership, server, files)
+        queries = await stack.enter_async_context(LogQueries(url, membership.session_name("asking")))
+        reservations = await stack.enter_async_context(SharedReservations(queries, membership.worker_id))
+        services = ClusterServices(settings, time, membership, server, files, reservations)
         stack.push_async_callback(services.close)
         yield services
 

@@ -15,7 +15,6 @@ from daemon.actions.function import ActionFunction
 from daemon.app.open_daemon import OpenDaemon, StartOptions, bind_application, open_daemon
 from daemon.app.page_link import page_link
 from daemon.app.start_lines import print_start_lines
-from daemon.app.tool_services import ToolServices
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
@@ -34,7 +33,7 @@ from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.worker import Worker
-from daemon.knowledge.forgetting import Clear, ForgettingService, MessageDeleter
+from daemon.knowledge.forgetting import ForgettingService, MessageDeleter
 from daemon.lifetime import failing_with, in_background, run_until_failure
 from daemon.ports import Open
 from daemon.prompts.elements import soul_name_in
@@ -170,8 +169,7 @@ async def take_turns(opened: OpenDaemon, grace: float = GRACE) -> AsyncIterator[
         opened.machines.begin_work()
         slack.begin()
         world = await _make_dependencies(stack, services, opened.own, options.processes, options.sandbox)
-        clear = clear_after_forgetting(services.settings, options.rehearsal, opened.url)
-        worker = await _run_worker(stack, secret, world, grace, slack, clear, services.tools)
+        worker = await _run_worker(stack, opened, world, grace)
         opened.turns.worker = worker
         await _connect(stack, slack, worker.life)
         serving = opened.clients.serving(secret, services, opened.view.for_owner(), worker.wake)
@@ -200,27 +198,25 @@ async def _make_dependencies(
 
 
 async def _run_worker(
-    stack: AsyncExitStack,
-    settings: Settings,
-    world: TurnDependencies,
-    grace: float,
-    slack: SlackSurface,
-    clear: Sequence[Clear],
-    tools: ToolServices,
+    stack: AsyncExitStack, opened: OpenDaemon, world: TurnDependencies, grace: float
 ) -> Worker:
-    enter = stack.enter_async_context
+    enter, tools, machines = stack.enter_async_context, opened.services.tools, opened.machines
+    journal, clock, limits = world.journal, world.clock, opened.secret.inner
     await enter(tools.running())
-    await enter(log_ended_turns(world.journal))
+    await enter(log_ended_turns(journal))
     await enter(in_background(world.budget.preload()))
-    await draw_tag_suffix(world.journal)
-    if settings.inner:
-        await record_start(world.journal, settings.inner)
-    worker = await enter(Worker(world.journal, world.clock, SoulProgram(world), grace=grace))
+    await draw_tag_suffix(journal)
+    if limits:
+        await record_start(journal, limits)
+    worker = await enter(Worker(journal, clock, SoulProgram(world), grace=grace, share=machines.trees))
     await enter(in_background(watch_models(world)))
     await enter(in_background(watch_long_waits(world)))
     await enter(in_background(ToolListWatch(world, tools.catalogue, worker.wake).run()))
-    if settings.inner:
-        await enter(make_supervisor(settings, world.journal, world.clock, worker.wake))
-    await enter(ForgettingService(world.journal, world.clock, worker.wake, world.to_forget, clear))
-    await enter(MessageDeleter(world.journal, world.clock, worker.wake, world.to_delete, slack.own_deletion))
+    if limits:
+        placement = machines.make_placement(journal)
+        await enter(make_supervisor(opened.secret, journal, clock, worker.wake, placement))
+    clear = clear_after_forgetting(opened.services.settings, opened.options.rehearsal, opened.url)
+    own_deletion = opened.services.slack.own_deletion
+    await enter(ForgettingService(journal, clock, worker.wake, world.to_forget, clear))
+    await enter(MessageDeleter(journal, clock, worker.wake, world.to_delete, own_deletion))
     return worker

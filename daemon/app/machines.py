@@ -13,10 +13,13 @@ from daemon.console.access import PageCredentials, read_or_make_token
 from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
+from daemon.engine.tree_share import AllTrees, TreeShare
+from daemon.inner_life.programs.placement import ProgramPlacement
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.settings.token_file import TokenFile
 from daemon.slack.app_share import AppShare, WholeApp
+from daemon.turn.reservations import CallReservations
 
 
 class Machines(Protocol):
@@ -29,6 +32,8 @@ class Machines(Protocol):
     clock: Clock
     files: PrivateFiles
     share: AppShare
+    trees: TreeShare
+    reservations: CallReservations | None
     died: asyncio.Future[None]
 
     async def make_credentials(self) -> PageCredentials:
@@ -39,6 +44,9 @@ class Machines(Protocol):
 
     def open_journal(self, writer: type[JournalWriter]) -> AbstractAsyncContextManager[Journal]:
         """Open this daemon's journal. Raises ConfigError and JournalError."""
+
+    def make_placement(self, journal: Journal) -> ProgramPlacement | None:
+        """Return the placement of the inner life's programs; None if they all run here."""
 
     async def admit(self, team: str, bot: str) -> None:
         """Raise ConfigError if the journal belongs to another workspace or app."""
@@ -67,18 +75,20 @@ class Machines(Protocol):
     def is_log_away(self) -> bool: ...
 
 
-class OneMachine:
+class SingleDaemon:
     """A daemon that has its journal, and thus its workspace, for itself."""
 
     faults: Sequence[str] = ()
     is_log_away = False
     is_at_work = True
+    reservations: CallReservations | None = None
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self.clock = clock
         self.files: PrivateFiles = FolderFiles(settings.soul_home)
         self.share: AppShare = WholeApp()
+        self.trees: TreeShare = AllTrees()
         self.died: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def make_credentials(self) -> PageCredentials:
@@ -89,6 +99,9 @@ class OneMachine:
 
     def open_journal(self, writer: type[JournalWriter]) -> AbstractAsyncContextManager[Journal]:
         return Journal(self._settings.journal_path, self.clock, SOUL_KINDS, writer)
+
+    def make_placement(self, journal: Journal) -> ProgramPlacement | None:
+        return None
 
     async def admit(self, team: str, bot: str) -> None:
         return

@@ -24,7 +24,7 @@ from daemon.app.discovery import (
     prompt_catalogue,
     with_samples,
 )
-from daemon.app.machines import Machines, OneMachine
+from daemon.app.machines import Machines, SingleDaemon
 from daemon.app.page_link import write_address
 from daemon.app.soul_clients import SoulClients, mount_soul_server
 from daemon.app.status_view import StatusView, mount_status
@@ -166,7 +166,7 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
 async def _join(stack: AsyncExitStack, settings: Settings, clock: Clock, listener: socket) -> Machines:
     """Return the share of this daemon; with DATABASE_URL it is one of several."""
     if not settings.database_url:
-        return OneMachine(settings, clock)
+        return SingleDaemon(settings, clock)
     cluster = await load_cluster()
     machines: Machines = await stack.enter_async_context(cluster.join_machines(settings, clock, listener))
     return machines
@@ -224,7 +224,9 @@ async def _make_services(
         claude=claude,
         queue=make_request_queue(settings, claude),
         slack=slack,
-        budget=DailyBudget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids),
+        budget=DailyBudget(
+            journal, clock, settings.budget_daily_usd, settings.owner_user_ids, machines.reservations
+        ),
         reach=_make_availability(settings, clock, journal, claude),
         thinking=LiveCalls(),
         library=library,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from daemon.cluster.log_reach import AWAY_SECONDS
 from daemon.cluster.membership import Membership
-from daemon.cluster.roles import Role, Roles
+from daemon.cluster.roles import Roles
 
 
 class SlackShare:
@@ -43,4 +41,4 @@ class SlackShare:
         return self._roles.holds(role)
 
     async def hold(self, role: str) -> None:
-        await self._roles.hold(cast(Role, role))
+        await self._roles.hold(role)
