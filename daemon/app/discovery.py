@@ -433,3 +433,8 @@ async def load_connections() -> ServerOpener:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     connect: ServerOpener = module.open_connection
     return connect
+
+
+async def load_cluster() -> Any:
+    """Return the module of the services of several daemons; it needs the packages for PostgreSQL."""
+    return await asyncio.to_thread(import_module, "daemon.app.cluster_services")

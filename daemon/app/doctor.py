@@ -34,9 +34,9 @@ from daemon.app.check import (
     suggest_name,
     well_finding,
 )
-from daemon.app.daemon import budget_warning_line
 from daemon.app.discovery import soul_name
 from daemon.app.journal_commands import verify_journal
+from daemon.app.start_lines import budget_warning_line
 from daemon.app.tool_probe import probe_servers
 from daemon.app.wiring import make_claude, make_slack_access, models_by_role
 from daemon.claude.backend import UNKNOWN_VERSION, ModelBackend, ServerDescription, sample_names

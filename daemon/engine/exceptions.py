@@ -42,6 +42,12 @@ class JournalVersionError(JournalError):
     recorded_name = "JournalOther"
 
 
+class JournalMisplaced(JournalVersionError):
+    """The file is a copy of a log and none is meant, or a journal of its own in the place of a copy."""
+
+    recorded_name = "JournalMisplaced"
+
+
 class JournalDamaged(JournalError):
     """The journal is damaged; no restart helps."""
 
@@ -58,6 +64,12 @@ class FencedError(EngineError):
     """A later attempt has the lease: the attempt that gets this error must stop, without effects."""
 
     recorded_name = "Fenced"
+
+
+class CountedAsDead(EngineError):
+    """Other daemons count this one as dead, and do its work: it must end, and may start anew."""
+
+    recorded_name = "CountedAsDead"
 
 
 class Unavailable(EngineError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from secrets import token_hex
 from typing import Any, TypeVar, cast
@@ -37,6 +37,7 @@ from daemon.kinds import (
 )
 from daemon.knowledge.bot_traffic import BotTraffic
 from daemon.knowledge.visibility import ForgottenPeople, KnownChannels
+from daemon.slack.app_share import AppShare, WholeApp
 from daemon.slack.block_text import TS, first_text, id_at, object_or_empty
 from daemon.slack.directory import (
     DM,
@@ -378,6 +379,7 @@ class SlackWorkspace:
     journal_id: str
     channel_ids: ChannelIdTable
     other: OtherDaemonDetector
+    share: AppShare = field(default_factory=WholeApp)
 
     def check_own_message(self, item: Item) -> None:
         """Note another daemon if a message of the soul names another journal."""

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event, EventCodec, Input, in_chunks, root_of
 from daemon.engine.exceptions import FencedError, JournalDamaged, JournalError, KeyConflict
+from daemon.engine.journal.copy_mark import refuse_copy
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store, rebuild_folded_tables
 from daemon.engine.journal.reader import ALWAYS, JournalReader
 from daemon.engine.journal.rows import EntryRow, WrittenRow, entry_from_written, index_path
@@ -37,7 +38,7 @@ from daemon.engine.journal.writer import (
     find_executions,
     finish_erasing,
 )
-from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, TurnBegan, with_engine_kinds
+from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, with_engine_kinds
 
 log = logging.getLogger(__name__)
 E = TypeVar("E", bound=Event)
@@ -204,6 +205,7 @@ class Journal(JournalReader):
     def _open_tables(self, opening: ExitStack) -> WritableTables:
         store = open_store(self._path)
         opening.callback(store.close)
+        refuse_copy(store)
         return store
 
     def _start_writer(self, opening: ExitStack, store: WritableTables) -> None:
@@ -320,7 +322,7 @@ class Journal(JournalReader):
             at=self._clock.now(),
             pending=event.pending,
             leases=isinstance(event, LEASES),
-            tree=root_of(thread) if isinstance(event, Input | TurnBegan) else "",
+            tree=root_of(thread) if isinstance(event, Input) else "",
         )
         return EntryDraft(row=row, event=read, fence=fence)
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from daemon.engine.exceptions import CopyAhead, JournalDamaged, JournalError
-from daemon.engine.journal.journal_file import open_store
+from daemon.engine.exceptions import CopyAhead, JournalDamaged, JournalError, JournalMisplaced
+from daemon.engine.journal.copy_mark import copied_log, mark_as_copy
+from daemon.engine.journal.journal_file import is_damage, open_store
 from daemon.engine.journal.postgres_log import PostgresLog
 from daemon.engine.journal.rows import (
     EntryRow,
-    JournalTables,
     Stored,
     WrittenRow,
     delete_database,
@@ -27,8 +27,6 @@ from daemon.engine.journal.rows import (
 from daemon.engine.journal.writer import WritableTables
 
 log = logging.getLogger(__name__)
-
-COPY_MARK = "create table if not exists copy_of(log text not null)"
 
 
 class JournalCopy:
@@ -80,40 +78,59 @@ def open_copy(path: Path, shared: PostgresLog) -> WritableTables:
         delete_database(index_path(path))
     store = open_store(path)
     connection = store.connection
-    connection.execute(COPY_MARK)
-    if copied_log(store) is None:
-        connection.execute("insert into copy_of values(?)", (shared.log_id(),))
+    mark_as_copy(connection, shared.log_id())
     connection.execute("pragma synchronous = normal")  # what is lost of a copy is copied again
     return store
-
-
-def copied_log(store: JournalTables) -> str | None:
-    """Return the id of the log that these tables are a copy of; None if they are a journal of their own."""
-    try:
-        found = store.connection.execute("select log from copy_of").fetchone()
-    except sqlite3.OperationalError:
-        return None
-    return found[0] if found else None
 
 
 def why_unusable(path: Path, shared: PostgresLog) -> str:
     """Return why the file cannot go on as a copy of this log; empty if it can, or does not exist.
 
-    Raises CopyAhead if the log lacks entries of the copy.
+    Raises CopyAhead if the log lacks entries of the copy, JournalMisplaced for a journal of its own.
     """
     if not path.exists() or path.stat().st_size == 0:
         return ""
     try:
         store = open_store(path)
-    except JournalDamaged as damage:
-        return str(damage)
+        origin = copied_log(store)
+    except (sqlite3.DatabaseError, JournalError) as error:
+        if not is_damage(error):
+            raise
+        return keep_unreadable(path, error)
     with closing(store):
-        if copied_log(store) not in (None, shared.log_id()):
+        if origin is None:
+            _check_moved(store, shared)
+        elif origin != shared.log_id() and shared.last():  # an empty log may have lost what the copy has
             return "it is a copy of another log"
         try:
             return _difference(store, shared)
         except (sqlite3.Error, ValueError) as error:
             return f"it is damaged ({error})"
+
+
+def keep_unreadable(path: Path, damage: Exception) -> str:
+    """Move a file aside that may be a journal of its own, once; return why it cannot go on."""
+    aside = path.with_name(f"{path.name}.unreadable")
+    if aside.exists():  # what came after it was a copy
+        return f"it is damaged ({damage})"
+    path.replace(aside)
+    return f"it is damaged ({damage}); it is kept as {aside}: delete it unless it was a journal of its own"
+
+
+NOT_MOVED = (
+    "DATABASE_URL is set, and {path} is a journal that was never moved there: the soul would have forgotten"
+    " everything. Stop its daemon, and run `python -m daemon move --to URL`; or leave DATABASE_URL out."
+)
+
+
+def _check_moved(store: WritableTables, shared: PostgresLog) -> None:
+    """Raise JournalMisplaced unless the log begins with all the entries of this journal.
+
+    So it is if a move was killed between its last two steps, or if a backup was put back.
+    """
+    last = store.last()
+    if last and (last > shared.last() or _difference(store, shared)):
+        raise JournalMisplaced(NOT_MOVED.format(path=store.path))
 
 
 def _difference(store: WritableTables, shared: PostgresLog) -> str:

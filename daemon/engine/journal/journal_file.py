@@ -58,6 +58,13 @@ def journal_error(error: sqlite3.Error) -> JournalError:
     return JournalError(f"The journal could not be read ({error}).")
 
 
+def is_damage(error: BaseException | None) -> bool:
+    """True if an error, or its cause, says that the file is damaged."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
+    return isinstance(error, JournalDamaged) or (error is not None and is_damage(error.__cause__))
+
+
 def damage_error(why: str) -> JournalDamaged:
     return JournalDamaged(f"The journal is damaged ({why}). Stop the daemon, and {RESTORE}.")
 
