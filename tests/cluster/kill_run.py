@@ -154,10 +154,10 @@ class KillRun:
                 one.pause(self.draw.choice([1.0, 3.0, 8.0, 20.0]))
             case "cut":
                 one.cut_until = monotonic() + self.draw.uniform(1, 12)
-                await one.proxy.cut()
+                self.draw.choice([one.proxy.cut, one.proxy.refuse])()
             case "slow":
                 one.cut_until = monotonic() + self.draw.uniform(3, 6)
-                one.proxy.slow(0.4)
+                one.proxy.delay = 0.2
             case _:
                 one.kill()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from rehearsal.people import SOUL
-from tests.cluster.proxy import LogProxy
+from tests.cluster.proxy import TcpProxy
 from tests.stories.born import born
 from tests.stories.process import Daemon, variables
 
@@ -29,7 +29,7 @@ class Member:
     name: str
     home: Path
     env: Mapping[str, str]
-    proxy: LogProxy
+    proxy: TcpProxy
     process: Daemon | None = None
     said: list[str] = field(default_factory=list)
     paused_until: float = 0.0
@@ -108,7 +108,8 @@ class Members:
             if one.paused_until and now >= one.paused_until:
                 one.resume()
             if one.cut_until and now >= one.cut_until:
-                await one.proxy.mend()
+                one.proxy.mend()
+                one.proxy.delay = 0.0
                 one.cut_until = 0.0
             if one.process is None or one.process.returncode is None:
                 continue
@@ -128,7 +129,7 @@ async def members(folder: Path, url: str, world: Mapping[str, str], **given: str
         for name, address in world.items():
             home = folder / name
             home.mkdir(exist_ok=True)
-            proxy = await stack.enter_async_context(LogProxy.to(url))
+            proxy = stack.enter_context(TcpProxy(url))
             found[name] = Member(name=name, home=home, env=_env(name, address, proxy.url, given), proxy=proxy)
         everybody = Members(all=found)
         for one in found.values():

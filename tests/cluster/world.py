@@ -93,7 +93,9 @@ async def cluster_world(
     ) -> web.StreamResponse:
         name = request.match_info.get("method", request.path)
         if made and name.startswith((*EFFECTS, MODEL)):
-            about = (await request.read()).decode(errors="replace")
+            about = ""
+            if name != MODEL:  # the model reads the stream itself
+                about = (await request.read()).decode(errors="replace")
             port = request.transport.get_extra_info("sockname")[1] if request.transport else 0
             made[0].effects.append(Effect(daemon=ports.get(port, ""), name=name, about=about, at=time()))
         return await handler(request)
