@@ -104,10 +104,10 @@ class KillRun:
         if self._roots and self.draw.random() < 0.5:
             channel, root, opener = self.draw.choice(self._roots[-12:])
             who = opener if channel.startswith("D") else who
-            await self._ask(who, channel, f"{ME} {text}", root)
+            await self.ask(who, channel, f"{ME} {text}", root)
         else:
             channel = self.draw.choice([DMS[who], GENERAL])
-            root = await self._ask(who, channel, f"{ME} {text}")
+            root = await self.ask(who, channel, f"{ME} {text}")
             self._roots.append((channel, root, who))
 
     async def reply_beside_its_call(self) -> None:
@@ -115,18 +115,18 @@ class KillRun:
         root = await self.world.say("bob", GENERAL, f"Lunch? q{self._number}z")
         self._number += 2
         await asyncio.gather(
-            self._ask("alice", GENERAL, f"{ME} what is q{self._number - 1}z?", root),
+            self.ask("alice", GENERAL, f"{ME} what is q{self._number - 1}z?", root),
             self.world.say("bob", GENERAL, "And what of the cakes?", root),
         )
 
     async def stop(self) -> None:
         """Stop a long answer after its first words."""
         self._number += 1
-        root = await self._ask("carol", DMS["carol"], f"Please count to 900. q{self._number - 1}z")
+        root = await self.ask("carol", DMS["carol"], f"Please count to 900. q{self._number - 1}z")
         await look_until(lambda: bool(self._answers(root)), 20)
         await self.world.say("carol", DMS["carol"], "stop", root)
 
-    async def _ask(self, who: str, channel: str, text: str, root: str | None = None) -> str:
+    async def ask(self, who: str, channel: str, text: str, root: str | None = None) -> str:
         ts = await self.world.say(who, channel, text, root)
         self.posted[f"msg:{TEAM}:{channel}:{ts}"] = time()
         return root or ts
@@ -146,9 +146,9 @@ class KillRun:
         elif len(up) > 1:
             self.hits[kind] += 1
             for one in up[: 2 if kind == "two" else 1]:
-                await self._hit_one(one, kind)
+                await self.hit_one(one, kind)
 
-    async def _hit_one(self, one: Member, kind: str) -> None:
+    async def hit_one(self, one: Member, kind: str) -> None:
         match kind:
             case "pause":
                 one.pause(self.draw.choice([1.0, 3.0, 8.0, 20.0]))
@@ -179,10 +179,10 @@ class KillRun:
             if kinds and next_hit < monotonic() < end - 3:
                 await self.hit(self.draw.choice(kinds))
                 next_hit = monotonic() + self.draw.uniform(3, 7)
-        settling = asyncio.create_task(self._settle())
+        settling = asyncio.create_task(self.settle())
         await asyncio.gather(*telling, settling)
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         deadline = monotonic() + SETTLING
         while monotonic() < deadline:
             await asyncio.sleep(0.3)
