@@ -21,6 +21,7 @@ from config import Settings
 from daemon.app.copy_commands import update_copy
 from daemon.app.waiting_page import WaitingState, waiting_page
 from daemon.cluster.daemon_facts import AtWork, DaemonFacts, DaemonRow
+from daemon.cluster.differences import find_differences
 from daemon.cluster.file_table import FileTable
 from daemon.cluster.log_clock import LogClock
 from daemon.cluster.log_queries import LogQueries
@@ -56,6 +57,9 @@ RETRY_SECONDS = 0.5
 LONGEST_VACANCY = 6.0
 """Seconds within which a daemon that is alone gets the role "at work": it may have to wait for a death."""
 
+LONGEST_LAG = 2.0
+"""Seconds for which this daemon's copy may be behind another one's, if the log is there."""
+
 NOT_YET = "AT_WORK=all cannot be used so far: one daemon works, and the others stand by (AT_WORK=one)."
 
 AWAY = "The log does not answer{why}: nothing is acknowledged or begun until it does."
@@ -63,6 +67,8 @@ AWAY = "The log does not answer{why}: nothing is acknowledged or begun until it 
 
 class ClusterServices:
     """Share of this daemon in a workspace of several."""
+
+    lag = LONGEST_LAG
 
     def __init__(
         self,
@@ -228,6 +234,7 @@ class ClusterServices:
     @property
     def faults(self) -> Sequence[str]:
         faults = [*self._server.warnings]
+        faults += [f"{sentence}." for sentence in find_differences(self._membership.alive)]
         if self.is_log_away:
             reason = self._membership.reach.reason
             faults.insert(0, AWAY.format(why=f" ({reason})" if reason else ""))

@@ -25,14 +25,15 @@ from daemon.turn.reservations import CallReservations
 class Machines(Protocol):
     """Share of this daemon in its workspace.
 
-    `clock` is the same for all daemons, and `files` keep what each of them needs. `died` fails once the others
-    do this daemon's work.
+    `clock` is the same for all daemons, and `files` keep what each of them needs. `died` fails once the
+    others do this daemon's work. Another daemon may be up to `lag` seconds ahead.
     """
 
     clock: Clock
     files: PrivateFiles
     share: AppShare
     trees: TreeShare
+    lag: float
     reservations: CallReservations | None
     died: asyncio.Future[None]
 
@@ -81,6 +82,7 @@ class SingleDaemon:
     faults: Sequence[str] = ()
     is_log_away = False
     is_at_work = True
+    lag = 0.0
     reservations: CallReservations | None = None
 
     def __init__(self, settings: Settings, clock: Clock) -> None:

@@ -471,6 +471,13 @@ def _missing_step(failure: Exception) -> str:
 BOLT = "daemon.slack.bolt"
 
 
+Admit = Callable[[str, str], Awaitable[None]]
+"""Check of the team and the bot, before anything about them is recorded. Raises ConfigError."""
+
+
+async def admit_any(team: str, bot: str) -> None: ...
+
+
 @dataclass(eq=False)
 class SlackSurface:
     """The soul's workspace in Slack. `stop` ends the intake; speech works until the context ends.
@@ -490,6 +497,7 @@ class SlackSurface:
     owners: frozenset[str] = frozenset()
     notes: bool = False
     share: AppShare = field(default_factory=WholeApp)
+    admit: Admit = admit_any
 
     def __post_init__(self) -> None:
         self._open = AsyncExitStack()
@@ -538,6 +546,7 @@ class SlackSurface:
     async def _identity(self, session: ClientSession) -> SlackWorkspace:
         web = make_web_api(self.access, session, self.clock, self._scopes)
         me = await authenticate(web, self.access)
+        await self.admit(me.team, me.bot)
         self.hearing.other.since = web.now()
         ids = ChannelIdTable(self.journal, me.team)
         web.channel_now = ids.current_id
