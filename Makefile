@@ -6,7 +6,9 @@ RUN    := $(VENV)/.run
 DEV    := $(VENV)/.dev
 SECONDS ?= 300
 
-.PHONY: help install run doctor test retest soak bench check lock clean
+N ?= 3
+
+.PHONY: help install run doctor cluster postgres test retest soak bench check lock clean
 
 help:           ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +21,14 @@ run: $(RUN)     ## install what is missing, then start the daemon
 
 doctor: $(RUN)  ## check the settings, the journal, the ports, Claude and Slack, and print remedies
 	@$(PY) -m daemon doctor
+
+cluster: $(RUN) postgres ## start N=3 daemons beside each other, on a PostgreSQL and in a rehearsed Slack of their own
+	@$(PY) -m rehearsal.cluster $(N)
+
+# From PATH, where Debian's postgresql-common puts a part of it, else into .venv.
+postgres: $(RUN)
+	@$(PY) -c 'import sys; from rehearsal.postgres_server import programs_folder as found; sys.exit(found() is None)' \
+	  || { $(call PIP,requirements-postgres.lock) --no-deps; }
 
 # Rewriting the assertions of all test files, in each worker, is half of what collecting costs: keep them.
 test: export PYTHONDONTWRITEBYTECODE :=

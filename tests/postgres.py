@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -11,17 +12,27 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from rehearsal.postgres_server import FAST, programs_folder, run_postgres
+from rehearsal.postgres_server import FAST, programs_folder
+from rehearsal.shared_postgres import share_postgres
 
-NEEDS_POSTGRES = pytest.mark.skipif(programs_folder() is None, reason="PostgreSQL is not installed")
+NEEDS_POSTGRES = pytest.mark.skipif(
+    programs_folder() is None, reason="PostgreSQL is not installed: make postgres"
+)
+SESSIONS = ("-c", "max_connections=400")
+"""Workers of a run share the server, and each daemon of theirs has several connections."""
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="soul-postgres-") as home:
-        Path(home).chmod(0o755)
-        with run_postgres(Path(home), *FAST) as url:
-            yield url
+    """URL of the server that all processes of this run share."""
+    with share_postgres(run_folder(), *FAST, *SESSIONS) as url:
+        yield url
+
+
+def run_folder() -> Path:
+    """Return the folder of this run's server: the same in all its processes."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"{os.getpid()}"
+    return Path(tempfile.gettempdir()) / f"soul-postgres-{run}"
 
 
 @pytest.fixture
@@ -35,7 +46,11 @@ def new_log(server: str) -> str:
     name = f"s_{uuid.uuid4().hex[:20]}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"create schema {name}")
+    return in_schema(server, name)
+
+
+def in_schema(server: str, name: str) -> str:
     return f"{server}?options={quote('-csearch_path=' + name)}"
 
 
-__all__ = ["NEEDS_POSTGRES", "log_url", "new_log", "postgres_server"]
+__all__ = ["NEEDS_POSTGRES", "in_schema", "log_url", "new_log", "postgres_server"]

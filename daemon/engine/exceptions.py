@@ -30,6 +30,12 @@ class JournalLocked(JournalError):
     recorded_name = "JournalHeld"
 
 
+class CopyAhead(JournalError):
+    """The copy has entries that the log has lost."""
+
+    recorded_name = "CopyAhead"
+
+
 class JournalVersionError(JournalError):
     """The journal's version is not supported."""
 
@@ -52,6 +58,12 @@ class FencedError(EngineError):
     """A later attempt has the lease: the attempt that gets this error must stop, without effects."""
 
     recorded_name = "Fenced"
+
+
+class CountedAsDead(EngineError):
+    """Other daemons count this one as dead, and do its work: it must end, and may start anew."""
+
+    recorded_name = "CountedAsDead"
 
 
 class Unavailable(EngineError):

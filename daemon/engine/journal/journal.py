@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from daemon.engine.clock import Clock
-from daemon.engine.event import Entry, Event, EventCodec, Input, in_chunks
+from daemon.engine.event import Entry, Event, EventCodec, Input, in_chunks, root_of
 from daemon.engine.exceptions import FencedError, JournalDamaged, JournalError, KeyConflict
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store, rebuild_folded_tables
 from daemon.engine.journal.reader import ALWAYS, JournalReader
@@ -37,7 +37,7 @@ from daemon.engine.journal.writer import (
     find_executions,
     finish_erasing,
 )
-from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, with_engine_kinds
+from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, TurnBegan, with_engine_kinds
 
 log = logging.getLogger(__name__)
 E = TypeVar("E", bound=Event)
@@ -187,8 +187,7 @@ class Journal(JournalReader):
     async def __aenter__(self) -> Self:
         with ExitStack() as opening:
             opening.enter_context(hold_lock(self._path))  # no connection without the lock
-            written = open_store(self._path)
-            opening.callback(written.close)
+            written = self._open_tables(opening)
             try:
                 rebuild_folded_tables(written, self._kinds)
             except JournalDamaged as damage:  # readable entries can still be used
@@ -198,11 +197,19 @@ class Journal(JournalReader):
             reader = open_store(self._path)
             opening.callback(reader.close)
             super().__init__(reader, self._kinds)
-            self._writer = self._writer_class(written, self._notify)
-            self._writer.start()
-            opening.callback(self._writer.stop)
+            self._start_writer(opening, written)
             self._open = opening.pop_all()
         return self
+
+    def _open_tables(self, opening: ExitStack) -> WritableTables:
+        store = open_store(self._path)
+        opening.callback(store.close)
+        return store
+
+    def _start_writer(self, opening: ExitStack, store: WritableTables) -> None:
+        self._writer = self._writer_class(store, self._notify)
+        self._writer.start()
+        opening.callback(self._writer.stop)
 
     async def __aexit__(self, *_: object) -> None:
         self._open.close()
@@ -313,6 +320,7 @@ class Journal(JournalReader):
             at=self._clock.now(),
             pending=event.pending,
             leases=isinstance(event, LEASES),
+            tree=root_of(thread) if isinstance(event, Input | TurnBegan) else "",
         )
         return EntryDraft(row=row, event=read, fence=fence)
 

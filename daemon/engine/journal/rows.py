@@ -55,7 +55,10 @@ ROW = "seq, thread, kind, author, body, key, cause, closes, at"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """Row to be written. `pending` and `leases` say if it is added to these projections."""
+    """Row to be written. `pending` and `leases` say if it is added to these projections.
+
+    `tree` is the root of a tree of threads that has something to do by it; else empty.
+    """
 
     thread: str
     kind: str
@@ -68,6 +71,7 @@ class EntryRow:
     at: float
     pending: bool
     leases: bool
+    tree: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +211,10 @@ class JournalTables:
         self._db = connection
         self._digested = digested
         self.path = path
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        return self._db
 
     def close(self) -> None:
         self._db.close()

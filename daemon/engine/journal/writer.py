@@ -14,6 +14,7 @@ import sqlite3
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,9 +56,12 @@ class WritableTables(JournalTables):
     def commit(self) -> None:
         self._db.execute("commit")
 
-    def insert(self, row: EntryRow) -> int | None:
-        """Insert a row and update projections. Return its seq, or None if its key or thread exists."""
-        seq = self.last() + 1
+    def insert(self, row: EntryRow, seq: int = 0) -> int | None:
+        """Insert a row and update projections. Return its seq, or None if its key or thread exists.
+
+        Without `seq`, it is the next one.
+        """
+        seq = seq or self.last() + 1
         closes, at = json.dumps(row.closes), float(row.at)  # in the form in which they are read
         stored = (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, at)
         inserted = self._db.execute(
@@ -219,12 +223,12 @@ class JournalWriter:
                 batch = appends
                 if work:
                     batch = [work]
-                    results = [self.work(work)]
-                elif appends:
-                    results = self.commit(appends)
-                else:
+                if not batch:
                     return
-                self._loop.call_soon_threadsafe(self._answer, batch, results)
+                with self.undisturbed():
+                    results = [self.work(work)] if work else self.commit(appends)
+                    written = self.written_rows(results)
+                    self._loop.call_soon_threadsafe(self._answer, batch, results, written)
         except BaseException as error:
             log.critical(
                 "The journal's writer died; nothing can be recorded until the daemon is restarted.",
@@ -259,6 +263,14 @@ class JournalWriter:
             self._store.rollback()
             return JournalError(f"The journal could not be written ({error}).")
         return None
+
+    def undisturbed(self) -> AbstractContextManager[object]:
+        """Return a context in which nobody else writes the tables or tells of new rows."""
+        return nullcontext()
+
+    def written_rows(self, results: Sequence[Result]) -> Sequence[WrittenRow]:
+        """Return the rows that came with this commit, in order."""
+        return [result for result in results if isinstance(result, WrittenRow)]
 
     def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         """Commit rows together or, if that fails, one by one, so that only bad ones fail."""
@@ -322,11 +334,13 @@ class JournalWriter:
             log.warning("The journal can be written again.")
         self.failing = False
 
-    def _answer(self, batch: Sequence[PendingAppend | WriterJob], results: Sequence[Result]) -> None:
-        written = list[WrittenRow]()
+    def _answer(
+        self,
+        batch: Sequence[PendingAppend | WriterJob],
+        results: Sequence[Result],
+        written: Sequence[WrittenRow],
+    ) -> None:
         for append, result in zip(batch, results, strict=True):
-            if isinstance(result, WrittenRow):
-                written.append(result)
             if append.done.done():
                 continue
             if isinstance(result, Exception):

@@ -1,0 +1,105 @@
+"""The log: the journal in PostgreSQL, as SQL.
+
+`soul_append` takes a batch in one statement and under one lock, so that seqs have no gaps and are in the
+order of commits, and so that a daemon that stops in the middle delays no other.
+"""
+
+from __future__ import annotations
+
+LOG_VERSION = 1
+
+LOG_TABLES = """
+create table if not exists soul_log(
+  one boolean primary key default true check (one), id uuid not null default gen_random_uuid(),
+  version integer not null, team text not null default '', app text not null default '',
+  complete boolean not null default true);
+
+create table if not exists entry(
+  seq bigint primary key, thread text not null, kind text not null, author text not null, body text not null,
+  key text not null, cause bigint, closes bigint[] not null, at double precision not null,
+  pending boolean not null, leases boolean not null, writer bigint not null);
+
+-- A key may be longer than what an index takes.
+create or replace function soul_hash(key text) returns bytea language sql immutable parallel safe
+  return sha256(convert_to(key, 'UTF8'));
+create unique index if not exists entry_by_key on entry(soul_hash(key));
+create unique index if not exists entry_opens_thread on entry(thread) where kind = 'thread';
+
+create table if not exists pending(seq bigint primary key, thread text not null);
+create table if not exists lease(thread text primary key, epoch bigint not null);
+"""
+"""Tables of the log. `soul_log` has one row: which log this is, of which workspace and version.
+
+`pending` and `lease` are projections, as in SQLite. `writer` is the worker that wrote the entry.
+"""
+
+APPEND = """
+create or replace function soul_append(batch jsonb, writer bigint, jobs boolean) returns jsonb
+language plpgsql as $$
+declare
+  before bigint; last bigint; results jsonb[] := '{}'; one jsonb; what text; ref bigint;
+  the_cause bigint; the_closes bigint[];
+begin
+  perform pg_advisory_xact_lock(7305, hashtext(current_schema));
+  select coalesce(max(seq), 0) into before from entry;
+  last := before;
+  for one in select value from jsonb_array_elements(batch) loop
+    what := ''; ref := null; the_cause := (one->>'cause')::bigint;
+    the_closes := array(select value::bigint from jsonb_array_elements_text(one->'closes'));
+    if one->'fence' <> 'null' and (select epoch from lease where thread = one#>>'{fence,0}')
+        is distinct from (one#>>'{fence,1}')::bigint then
+      what := 'fenced';
+    elsif one->'requires' <> 'null' and not exists(
+        select from pending where seq = (one->>'requires')::bigint) then
+      what := 'closed';
+    elsif one->>'after' <> '' and not exists(
+        select from entry where soul_hash(key) = soul_hash(one->>'after')) then
+      what := 'after';
+    elsif one->>'receipt_of' <> '' then
+      select seq into ref from entry where soul_hash(key) = soul_hash(one->>'receipt_of');
+      if ref is null then what := 'receipt_of'; end if;
+      the_cause := ref; the_closes := array[ref];
+    elsif one->>'opened_by' <> '' then
+      select seq into ref from entry
+        where soul_hash(key) = soul_hash(one->>'opened_by') and thread = one->>'thread';
+      if ref is null then what := 'opened_by'; end if;
+      the_cause := ref;
+    end if;
+    if what = '' then
+      if one->'moot' <> '[]' then
+        the_closes := the_closes || array(
+          select seq from pending where seq in (
+            select value::bigint from jsonb_array_elements_text(one->'moot')) order by seq);
+      end if;
+      insert into entry values(
+        last + 1, one->>'thread', one->>'kind', one->>'author', one->>'body', one->>'key', the_cause,
+        the_closes, (one->>'at')::double precision, (one->>'pending')::boolean, (one->>'leases')::boolean,
+        writer) on conflict do nothing;
+      if found then
+        what := 'written'; last := last + 1;
+        if (one->>'pending')::boolean then insert into pending values(last, one->>'thread'); end if;
+        if (one->>'leases')::boolean then
+          insert into lease values(one->>'thread', last) on conflict(thread) do update set epoch = last;
+        end if;
+        if cardinality(the_closes) > 0 then delete from pending where seq = any(the_closes); end if;
+        if jobs and one->>'tree' <> '' then perform soul_wake(one->>'tree'); end if;
+      else
+        what := 'conflict';
+      end if;
+    end if;
+    results := results || jsonb_build_array(what, last, the_cause, to_jsonb(the_closes));
+  end loop;
+  if last > before then perform pg_notify('soul_' || current_schema, last::text); end if;
+  return jsonb_build_object('before', before, 'last', last, 'results', to_jsonb(results));
+end $$;
+
+-- Without jobs nobody is woken.
+create or replace function soul_wake(tree text) returns void language sql as $$ select $$;
+"""
+"""Functions of the log. An appended row has the outcome `written`, or the name of what it lacked.
+
+`tree` of a row is the root of a tree that it makes busy; `jobs` says if that wakes a worker.
+"""
+
+APPEND_LOCK = 7305
+"""First key of the advisory lock under which seqs are given."""

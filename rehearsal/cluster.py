@@ -1,0 +1,160 @@
+"""Several daemons on this machine, with their own PostgreSQL and rehearsed world: a try of many machines.
+
+All of it is in a folder that is removed at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from rehearsal.cluster_program import PROJECT, ClusterProgram, NotStarted
+from rehearsal.people import SOUL
+from rehearsal.postgres_server import PostgresUnavailable, free_port, run_postgres
+from rehearsal.tour import FILES, OWNER
+
+MOST_DAEMONS = 10
+"""Slack gives an app ten sockets."""
+PAUSE = 1.0
+"""Seconds until a daemon that ended is started anew, as a supervisor would do."""
+MISCONFIGURED = 78
+"""Exit status of a daemon that no new start would help."""
+
+REAL_SERVICES = (
+    "SLACK_BOT_TOKEN",
+    "SLACK_APP_TOKEN",
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+)
+"""Settings that the environment may hold, and that lead out of the rehearsal."""
+
+HINT = "To see another one take over, `kill -9` the process that is at work. Ctrl-C ends all, and removes it."
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Addresses of what runs, and the daemons."""
+
+    database: str
+    world: str
+    daemons: list[ClusterProgram]
+
+
+def environment(home: Path, **settings: str) -> dict[str, str]:
+    """Return the environment of a daemon: what its starter set, none of .env, and `settings`.
+
+    An empty variable counts as not set, and hides the line in .env.
+    """
+    unset = dict.fromkeys((*dotenv_values(PROJECT / ".env"), *REAL_SERVICES), "")
+    return {**os.environ, **unset, "HOST": "127.0.0.1", "SOUL_HOME": str(home), **settings}
+
+
+def daemon_settings(database: str, world: str) -> Mapping[str, str]:
+    """Return the settings that all daemons share, as the tour of a single one has them."""
+    usual = {"ISM_ENABLED": "true", "OWNER_USER_IDS": OWNER, "KNOWLEDGE_DIRS": str(PROJECT / FILES)}
+    chosen = {name: os.environ.get(name) or value for name, value in usual.items()}
+    return {
+        **chosen,
+        "DATABASE_URL": database,
+        "SLACK_API_URL": f"{world}/api/",
+        "SLACK_BOT_TOKEN": SOUL.bot_token,
+        "SLACK_APP_TOKEN": SOUL.app_token,
+        "ANTHROPIC_BASE_URL": world,
+    }
+
+
+def say(name: str, line: str) -> None:
+    print(f"{name:<10} {line}", flush=True)
+
+
+@asynccontextmanager
+async def run_program(name: str, command: tuple[str, ...], **env: str) -> AsyncIterator[ClusterProgram]:
+    program = ClusterProgram(name=name, command=command, environment=env, tell=partial(say, name))
+    try:
+        yield program
+    finally:
+        await program.end()
+
+
+@asynccontextmanager
+async def run_cluster(home: Path, count: int) -> AsyncIterator[Cluster]:
+    """Start all under `home`, one daemon after the other. Raises PostgresUnavailable and NotStarted."""
+    async with AsyncExitStack() as stack:
+        database = stack.enter_context(run_postgres(home / "postgres"))
+        say("postgres", database)
+        world = await stack.enter_async_context(
+            run_program("world", ("rehearse",), **environment(home / "world", PORT="0"))
+        )
+        address = await world.start()
+        say("world", f"{address}  (a rehearsed Slack and a rehearsed Claude)")
+        daemons = list[ClusterProgram]()
+        for number in range(1, count + 1):
+            name, port = f"machine-{number}", str(free_port())
+            shared = daemon_settings(database, address)
+            env = environment(home / name, **shared, MACHINE=name, PORT=port)
+            daemons.append(await stack.enter_async_context(run_program(name, (), **env)))
+        yield Cluster(database, address, daemons)
+        say("end", "of the daemons, the world and PostgreSQL")
+
+
+async def keep_running(daemon: ClusterProgram) -> None:
+    """Start it, and start it anew whenever it ends, unless its settings are wrong. Raises NotStarted."""
+    while True:
+        page = await daemon.start()
+        say(daemon.name, f"{page}  (process {daemon.pid})")
+        status = await daemon.follow()
+        if status == MISCONFIGURED:
+            raise NotStarted(f"{daemon.name} ended with {status}.")
+        say(daemon.name, f"ended with {status}, and is started anew")
+        await asyncio.sleep(PAUSE)
+
+
+async def run_until_cancelled(home: Path, count: int) -> None:
+    """Run the cluster, which nothing but a wrong setting ends. Raises NotStarted."""
+    with suppress(asyncio.CancelledError):
+        async with run_cluster(home, count) as cluster:
+            say("", HINT)
+            tasks = [asyncio.create_task(keep_running(one)) for one in cluster.daemons]
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+
+
+async def run_until_signal(home: Path, count: int) -> None:
+    running = asyncio.create_task(run_until_cancelled(home, count))
+    for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(sent, running.cancel)
+    await running
+
+
+def main() -> int:
+    count = int(sys.argv[1])
+    if not 1 <= count <= MOST_DAEMONS:
+        print(f"N is from 1 to {MOST_DAEMONS}: Slack gives an app no more sockets.", file=sys.stderr)
+        return MISCONFIGURED
+    with tempfile.TemporaryDirectory(prefix="soul-cluster-") as folder:
+        Path(folder).chmod(0o755)  # PostgreSQL may run as another user
+        try:
+            asyncio.run(run_until_signal(Path(folder), count))
+        except (NotStarted, PostgresUnavailable) as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
