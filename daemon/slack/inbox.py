@@ -110,7 +110,7 @@ class Inbox:
         self._wake = workspace.wake
         self._owners = workspace.owners
         self._ids = workspace.channel_ids
-        self.audiences = AudienceTracker(self._journal, self._people, self._me.team)
+        self.audiences = AudienceTracker(self._journal, self._people, self._me.team, workspace.recorded)
         self._ambient: AmbientRecorder | None = None
         if notes:
             self._ambient = AmbientRecorder(workspace, self.audiences)

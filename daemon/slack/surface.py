@@ -56,6 +56,7 @@ from daemon.slack.places import (
     ensure_journal_id,
     make_permalink,
 )
+from daemon.slack.recorded_audiences import RecordedAudiences
 from daemon.slack.shared_files import SlackFileSource, SlackSourceProvider
 from daemon.slack.socket_allotment import SocketAllotment
 from daemon.slack.speaker import SlackSpeaker
@@ -522,7 +523,7 @@ class SlackSurface:
             self._workspace = workspace = await self._identity(session)
             self.name = workspace.me.name
             web = workspace.web
-            archive = ConversationArchive(web)
+            archive = ConversationArchive(web, self.share)
             self.user_groups = SlackUserGroups(web)
             self.files = SlackFileSource(web=web, access=self.access)
             self.shelf = SlackSourceProvider(workspace=workspace, archive=archive, fetcher=self.files)
@@ -551,11 +552,19 @@ class SlackSurface:
         ids = ChannelIdTable(self.journal, me.team)
         web.channel_now = ids.current_id
         channels = frozenset(map(ids.first_id, self.allowed.channels))
+        is_shared = self.share.is_shared
+        recorded = RecordedAudiences(self.journal, me.team) if is_shared else None
         return SlackWorkspace(
             web=web,
             me=me,
             people=PeopleDirectory(
-                web, me, GuestTracker(self.journal, me.team), NameRegister(self.journal, me), self.owners
+                web,
+                me,
+                GuestTracker(self.journal, me.team, is_shared=is_shared),
+                NameRegister(self.journal, me),
+                self.owners,
+                self.share,
+                recorded,
             ),
             allowed=replace(self.allowed, channels=channels),
             owners=self.owners,
@@ -568,6 +577,7 @@ class SlackSurface:
             channel_ids=ids,
             other=self.hearing.other,
             share=self.share,
+            recorded=recorded,
         )
 
     async def __aexit__(self, *_: object) -> None:
