@@ -44,8 +44,8 @@ class LogSchema:
 def make_schema() -> LogSchema:
     """Return the schema of this program: the tables of all that keeps something beside the journal."""
     of_procrastinate = SchemaManager.get_schema()
-    beside = (MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS, FILE_TABLES, SPENDING_TABLES)
-    tables = (LOG_TABLES, APPEND, of_procrastinate, *beside)
+    shared = (SPENDING_TABLES, FILE_TABLES)
+    tables = (LOG_TABLES, APPEND, of_procrastinate, MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS, *shared)
     return LogSchema(version=LOG_VERSION, tables=tables)
 
 
