@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -20,6 +20,9 @@ from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.settings.token_file import TokenFile
 from daemon.slack.app_share import AppShare, WholeApp
 from daemon.turn.reservations import CallReservations
+
+FollowDeath = Callable[[str, int], Awaitable[None]]
+"""Clean up after the daemon of a machine with a worker id."""
 
 
 class Machines(Protocol):
@@ -60,6 +63,9 @@ class Machines(Protocol):
 
     def begin_work(self) -> None:
         """Let the other daemons know that this one takes turns."""
+
+    def on_death(self, follow: FollowDeath) -> None:
+        """Call `follow` for each daemon that is counted as dead, on one of those that live."""
 
     def health(self) -> Mapping[str, Any]:
         """Return the state of the log and of all daemons as JSON."""
@@ -115,6 +121,9 @@ class SingleDaemon:
         return
 
     def begin_work(self) -> None:
+        return
+
+    def on_death(self, follow: FollowDeath) -> None:
         return
 
     def health(self) -> Mapping[str, Any]:
