@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 
 from daemon.cluster.log_server import Connection, LogUnreachable, connect_to_server, unreachable_sentence
-from daemon.cluster.schema import log_version, newer_log_sentence
+from daemon.cluster.schema import LogSchema, log_version, make_schema, newer_log_sentence
 from daemon.engine.exceptions import JournalError, JournalLocked, JournalMisplaced
 from daemon.engine.journal.copy_mark import copied_log
 from daemon.engine.journal.journal_copy import NOT_MOVED, JournalCopy, open_copy
@@ -20,7 +20,7 @@ from daemon.engine.journal.log_schema import LOG_VERSION
 from daemon.engine.journal.log_transfer import LogComparison, compare_rows, last_of_log, log_rows
 from daemon.engine.journal.postgres_log import PostgresLog
 from daemon.engine.journal.reader import open_reader
-from daemon.engine.kinds import EntriesForgotten
+from daemon.engine.kinds import EntriesForgotten, with_engine_kinds
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.database_url import shown_database_url
 from daemon.settings.parse import ConfigError
@@ -31,6 +31,11 @@ PATIENCE = 15.0
 """Seconds within which a running daemon's copy has to come up to date."""
 
 LOOK_EVERY = 0.05
+
+
+def soul_schema() -> LogSchema:
+    """Return the log's schema with the kinds of this program."""
+    return make_schema(each.kind for each in with_engine_kinds(SOUL_KINDS))
 
 
 def update_copy(path: Path, url: str) -> None:
