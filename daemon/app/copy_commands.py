@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from daemon.engine.journal.journal_file import hold_lock, lock_holder, open_read
 from daemon.engine.journal.log_transfer import LogComparison, compare_rows, last_of_log, log_rows
 from daemon.engine.journal.postgres_log import PostgresLog
 from daemon.engine.journal.reader import open_reader
-from daemon.engine.kinds import EntriesForgotten
+from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.database_url import shown_database_url
 from daemon.settings.parse import ConfigError
@@ -32,7 +33,7 @@ PATIENCE = 15.0
 LOOK_EVERY = 0.05
 
 
-def update_copy(path: Path, url: str) -> None:
+def update_copy(path: Path, url: str, machine: str = "") -> None:
     """Bring the copy at `path` up to date with the log, or make it; a running daemon does it by itself.
 
     Raises ConfigError, JournalError, LogUnreachable.
@@ -42,8 +43,12 @@ def update_copy(path: Path, url: str) -> None:
         upto = last_of_log(connection)
         try:
             with hold_lock(path), closing(PostgresLog(url, NAME)) as shared:
-                with closing(open_copy(path, shared)) as tables:
-                    JournalCopy(tables).catch_up(shared, shared.last())
+                kinds, machine = with_engine_kinds(SOUL_KINDS), machine or socket.gethostname()
+                with closing(open_copy(path, shared, kinds, machine)) as tables:
+                    copy = JournalCopy(tables, kinds)
+                    copy.finish_forgetting()
+                    copy.catch_up(shared, shared.last())
+                    copy.clear(shared, machine)
         except JournalLocked:
             _wait_for_follower(path, upto)
 
