@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ def soul_schema() -> LogSchema:
     return make_schema(each.kind for each in with_engine_kinds(SOUL_KINDS))
 
 
-def update_copy(path: Path, url: str) -> None:
+def update_copy(path: Path, url: str, machine: str = "") -> None:
     """Bring the copy at `path` up to date with the log, or make it; a running daemon does it by itself.
 
     Raises ConfigError, JournalError, LogUnreachable.
@@ -48,14 +49,18 @@ def update_copy(path: Path, url: str) -> None:
         upto = last_of_log(connection)
         try:
             with hold_lock(path), closing(PostgresLog(url, NAME)) as shared:
-                _catch_up(path, shared)
+                _catch_up(path, shared, machine or os.uname().nodename)
         except JournalLocked:
             _wait_for_follower(path, upto)
 
 
-def _catch_up(path: Path, shared: PostgresLog) -> None:
-    with closing(open_copy(path, shared)) as tables:
-        JournalCopy(tables).catch_up(shared, shared.last())
+def _catch_up(path: Path, shared: PostgresLog, machine: str) -> None:
+    kinds = with_engine_kinds(SOUL_KINDS)
+    with closing(open_copy(path, shared, kinds, machine)) as tables:
+        copy = JournalCopy(tables, kinds)
+        copy.finish_forgetting()
+        copy.catch_up(shared, shared.last())
+        copy.clear(shared, machine)
 
 
 @contextmanager

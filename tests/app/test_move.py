@@ -317,13 +317,15 @@ def test_a_damaged_copy_is_made_anew_and_a_file_that_may_be_a_journal_is_kept(
     journal: Path, log_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     move(journal, log_url)
-    before = rows(journal)
-    for _ in range(2):
-        journal.write_bytes(b"no database at all, but perhaps it was one" * 200)
-        update_copy(journal, log_url)
-        assert rows(journal) == before
-    assert "it is damaged" in caplog.text
-    assert journal.with_name("journal.db.unreadable").read_bytes().startswith(b"no database")
+    before, aside = rows(journal), journal.with_name("journal.db.unreadable")
+    journal.write_bytes(b"perhaps it was a journal" * 200)
+    update_copy(journal, log_url)
+    assert rows(journal) == before
+    assert f"it is kept as {aside}" in caplog.text
+    journal.write_bytes(b"it was a copy, of which the log knows" * 200)
+    update_copy(journal, log_url)
+    assert rows(journal) == before
+    assert aside.read_bytes().startswith(b"perhaps it was a journal")
 
 
 async def test_beside_a_running_daemon_its_own_copy_is_waited_for(
