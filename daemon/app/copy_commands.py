@@ -12,14 +12,14 @@ from pathlib import Path
 import psycopg
 
 from daemon.cluster.log_server import Connection, LogUnreachable, connect_to_server, unreachable_sentence
-from daemon.cluster.schema import LogSchema, log_version, make_schema, newer_log_sentence
+from daemon.cluster.schema import LogSchema, log_version, machines_alive, make_schema, newer_log_sentence
 from daemon.engine.exceptions import JournalError, JournalLocked, JournalMisplaced
 from daemon.engine.journal.copy_mark import copied_log
 from daemon.engine.journal.journal_copy import NOT_MOVED, JournalCopy, open_copy
 from daemon.engine.journal.journal_file import hold_lock, lock_holder, open_readonly
 from daemon.engine.journal.log_schema import LOG_VERSION
 from daemon.engine.journal.log_transfer import LogComparison, compare_rows, last_of_log, log_rows
-from daemon.engine.journal.postgres_log import PostgresLog
+from daemon.engine.journal.postgres_log import PostgresLog, from_log, to_log
 from daemon.engine.journal.reader import open_reader
 from daemon.engine.kinds import EntriesForgotten, with_engine_kinds
 from daemon.kinds import SOUL_KINDS
@@ -78,10 +78,7 @@ def _check_log(connection: Connection, path: Path, url: str) -> None:
     if found is None:
         if _is_own_journal(path):
             raise JournalMisplaced(NOT_MOVED.format(path=path))
-        raise JournalError(
-            f"There is no journal at {shown_database_url(url)}. Start the daemon to make one, or move one"
-            " there with `python -m daemon move --to URL`."
-        )
+        raise JournalError(no_log_sentence(url))
     if found > LOG_VERSION:
         raise ConfigError(newer_log_sentence(found, LOG_VERSION))
 
@@ -139,4 +136,29 @@ def difference_sentence(path: Path, compared: LogComparison) -> str:
     return (
         f"The copy {path} differs from the log ({here.count} entries, digest {here.hex[:16]}, and there"
         f" {there.count}, {there.hex[:16]}), first at {places}: {remedy}."
+    )
+
+
+def drop_copy(url: str, machine: str) -> str:
+    """Forget that this machine has a copy, as its disk is gone; return a line about it.
+
+    Raises LookupError for a machine without a copy, JournalError while its daemon is alive, ConfigError.
+    """
+    with connected(url) as connection, connection.transaction():
+        if log_version(connection) is None:
+            raise JournalError(no_log_sentence(url))
+        if machine in machines_alive(connection):
+            raise JournalError(f"The daemon of {machine} is alive: stop it first, and delete its copy.")
+        copies = [name for (name,) in connection.execute("select machine from soul_copy order by machine")]
+        if to_log(machine) not in copies:
+            known = ", ".join(map(from_log, copies)) or "none"
+            raise LookupError(f"No machine {machine} has a copy; machines with one: {known}")
+        connection.execute("delete from soul_copy where machine = %s", (to_log(machine),))
+    return f"Dropped the copy of {machine}: no forgetting waits for it any more."
+
+
+def no_log_sentence(url: str) -> str:
+    return (
+        f"There is no journal at {shown_database_url(url)}. Start the daemon to make one, or move one there"
+        " with `python -m daemon move --to URL`."
     )

@@ -398,6 +398,29 @@ def test_a_log_that_is_away_or_was_never_made_is_said(
     assert "geheim" not in wrong
 
 
+def test_the_copy_of_a_machine_whose_disk_is_gone_is_dropped(
+    journal: Path, log_url: str, tmp_path: Path, commands: ForkedCommands
+) -> None:
+    move(journal, log_url)
+    for name in ("gone", "here"):
+        update_copy(tmp_path / f"{name}.db", log_url, name)
+    env = {"DATABASE_URL": log_url, "SOUL_HOME": str(tmp_path)}
+    assert commands.run("drop-copy", "else", **env) == (
+        1,
+        "",
+        "No machine else has a copy; machines with one: gone, here\n",
+    )
+    status, said, wrong = commands.run("drop-copy", "gone", **env)
+    assert (status, said, wrong) == (
+        0,
+        "Dropped the copy of gone: no forgetting waits for it any more.\n",
+        "",
+    )
+    status, _, wrong = commands.run("drop-copy", "gone", **env)
+    assert (status, wrong) == (1, "No machine gone has a copy; machines with one: here\n")
+    assert commands.run("drop-copy", "here", SOUL_HOME=str(tmp_path))[0] == 78
+
+
 def test_two_moves_at_once_move_once(journal: Path, log_url: str, tmp_path: Path) -> None:
     other, ends = Path(shutil.copy(journal, tmp_path / "other.db")), list[str]()
 

@@ -21,6 +21,7 @@ from daemon.engine.journal.log_erasing import forget_in_copy
 from daemon.engine.journal.postgres_log import PostgresLog
 from daemon.engine.journal.rows import (
     EntryRow,
+    JournalTables,
     Stored,
     WrittenRow,
     delete_database,
