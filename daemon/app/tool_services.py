@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from daemon.engine.journal.journal import Journal
 from daemon.lifetime import in_background
 from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.mcp_configuration import ToolServersConfiguration
+from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.slack.surface import SlackSurface
 from daemon.tools.connected_servers import ConnectedServers
 from daemon.tools.connection import ConnectionMeans
@@ -62,25 +63,25 @@ def make_tool_services(
     here: str,
     servers: ToolServers | None = None,
     rehearsal: RehearsedServers | None = None,
+    files: PrivateFiles | None = None,
 ) -> ToolServices:
     """Return the tools; `folder` holds the owner's texts, and `settings` have all secrets.
 
-    `here` is the daemon's own address. `servers`: called instead of the configured ones.
+    `here` is the daemon's own address. `servers`: called instead of the configured ones. `files` keep tokens.
     """
     within = RehearsedTools(rehearsal.tools) if rehearsal and rehearsal.tools else None
     add = within.added_to if within else None
     configuration = make_tool_configuration(folder, settings.mcp_config, add)
     catalogue = ToolCatalogue(journal)
-    means = make_connection_means(settings)
+    files = files or FolderFiles(settings.soul_home)
+    means = replace(make_connection_means(settings), files=files)
     load = within.load if within else load_connections
     connected = ConnectedServers(configuration, load, catalogue, clock, means)
     return ToolServices(
         configuration=configuration,
         catalogue=catalogue,
         connected=connected,
-        consents=PageConsents(
-            configuration, settings.soul_home, settings.console_url.rstrip("/") or here, clock.now
-        ),
+        consents=PageConsents(configuration, files, settings.console_url.rstrip("/") or here, clock.now),
         source=_make_tool_source(configuration, catalogue, slack, servers or connected),
     )
 
