@@ -23,6 +23,7 @@ import daemon
 from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
 from daemon.engine.exceptions import (
     CopyAhead,
+    CountedAsDead,
     JournalError,
     JournalLocked,
     JournalMisplaced,
@@ -47,6 +48,8 @@ MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something."""
 UNWRITABLE = 74
 """EX_IOERR of sysexits.h: the journal failed; a restart may help."""
+COUNTED_AS_DEAD = 75
+"""EX_TEMPFAIL of sysexits.h: other daemons do this one's work; a restart joins them again."""
 INTERRUPTED = 128 + signal.SIGINT
 """Exit status after Ctrl-C, as shells report it."""
 UNREAD = 128 + signal.SIGPIPE
@@ -67,15 +70,15 @@ def main() -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout at exit
         return UNREAD
-    except ConfigError as error:
-        print(escaped_lines(str(error)), file=sys.stderr)
-        return MISCONFIGURED
-    except (CopyAhead, JournalMisplaced) as error:
+    except (ConfigError, CopyAhead, JournalMisplaced) as error:
         print(escaped_lines(str(error)), file=sys.stderr)
         return MISCONFIGURED
     except (JournalLocked, JournalVersionError) as error:
         print(escaped_lines(f"{error} SOUL_HOME names its folder."), file=sys.stderr)
         return MISCONFIGURED
+    except CountedAsDead as error:
+        print(escaped_lines(str(error)), file=sys.stderr)
+        return COUNTED_AS_DEAD
     except JournalError as error:
         print(escaped_lines(str(error)), file=sys.stderr)
         return UNWRITABLE
@@ -221,9 +224,9 @@ def _link(_: argparse.Namespace) -> int:
 
     settings = load()
     with _loading():
-        from daemon.app.daemon import make_page_link
+        from daemon.app.page_link import make_page_link
 
-    print(make_page_link(settings, SystemClock().now))
+    print(asyncio.run(make_page_link(settings, SystemClock().now)))
     return 0
 
 

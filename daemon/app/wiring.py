@@ -54,8 +54,9 @@ from daemon.process import MentalProcess
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER, OwnAction
 from daemon.sandbox.session import SandboxFactory
 from daemon.settings.limits import InnerLimits
+from daemon.slack.app_share import AppShare
 from daemon.slack.directory import AccessPolicy
-from daemon.slack.surface import SlackSurface
+from daemon.slack.surface import Admit, SlackSurface
 from daemon.slack.web_api import SlackAccess
 from daemon.tools.served_speaker import RoutedSpeaker, ServedSpeaker
 from daemon.turn.history import ThreadHistories
@@ -164,7 +165,13 @@ def make_slack_access(
 
 
 def make_slack(
-    settings: Settings, access: SlackAccess, journal: Journal, clock: Clock, wake: Callable[[str], None]
+    settings: Settings,
+    access: SlackAccess,
+    journal: Journal,
+    clock: Clock,
+    wake: Callable[[str], None],
+    share: AppShare,
+    admit: Admit,
 ) -> SlackSurface:
     """Return the workspace; it receives nothing before it connects."""
     allowed = AccessPolicy(
@@ -183,6 +190,8 @@ def make_slack(
         max_age=settings.catch_up_max_age,
         owners=settings.owner_user_ids,
         notes=settings.inner is not None,
+        share=share,
+        admit=admit,
     )
 
 
