@@ -43,7 +43,7 @@ HINT = "To see another one take over, `kill -9` the process that is at work. Ctr
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class RunningCluster:
     """Addresses of what runs, and the daemons."""
 
     database: str
@@ -88,7 +88,7 @@ async def run_program(name: str, command: tuple[str, ...], **env: str) -> AsyncI
 
 
 @asynccontextmanager
-async def run_cluster(home: Path, count: int) -> AsyncIterator[Cluster]:
+async def run_cluster(home: Path, count: int) -> AsyncIterator[RunningCluster]:
     """Start all under `home`, one daemon after the other. Raises PostgresUnavailable and NotStarted."""
     async with AsyncExitStack() as stack:
         database = stack.enter_context(run_postgres(home / "postgres"))
@@ -104,7 +104,7 @@ async def run_cluster(home: Path, count: int) -> AsyncIterator[Cluster]:
             shared = daemon_settings(database, address)
             env = environment(home / name, **shared, MACHINE=name, PORT=port)
             daemons.append(await stack.enter_async_context(run_program(name, (), **env)))
-        yield Cluster(database, address, daemons)
+        yield RunningCluster(database, address, daemons)
         say("end", "of the daemons, the world and PostgreSQL")
 
 
