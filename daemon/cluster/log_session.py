@@ -1,0 +1,69 @@
+"""A session with the log's database: one question at a time, and none that waits too long for its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+CONNECT_SECONDS = 2
+"""Seconds for a connection to one host, unless the URL says otherwise."""
+ANSWER_SECONDS = 2.0
+"""Seconds after which an answer is given up, and the connection with it."""
+
+Asked = Sequence[Any]
+
+
+class LogSession:
+    """Connection that is made anew by `open`. `ask` raises psycopg.Error; the session is then of no use."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+
+    async def open(self, name: str) -> None:
+        """Connect with `name` as the application's. Raises psycopg.Error."""
+        await self.close()
+        timeout = conninfo_to_dict(self._url).get("connect_timeout", CONNECT_SECONDS)
+        self._connection = await psycopg.AsyncConnection.connect(
+            self._url, autocommit=True, application_name=name, connect_timeout=timeout
+        )
+
+    async def ask(self, query: str, asked: Asked = ()) -> Any:
+        """Return the first value of the answer's first row."""
+        connection = self._connection
+        if connection is None:
+            raise psycopg.OperationalError("there is no connection to the log")
+        giving_up = asyncio.get_running_loop().call_later(ANSWER_SECONDS, _hang_up, connection)
+        try:
+            cursor = await connection.execute(query, asked)
+            [value] = await cursor.fetchone() or (None,)
+        finally:
+            giving_up.cancel()
+        return value
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+
+def away_reason(error: psycopg.Error) -> str:
+    """Return in one line why the log is away."""
+    if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+        return "the server is read-only or in recovery"
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0]
+
+
+def _hang_up(connection: psycopg.AsyncConnection[Any]) -> None:
+    # a cancelled query would ask the server to stop it, over the network that does not answer
+    if not connection.closed:
+        with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as doubled:
+            doubled.shutdown(socket.SHUT_RDWR)
