@@ -39,7 +39,7 @@ class SimulatedDaemon:
 
     machine: str
     guard: CrashGuard | None = None
-    worker: WorkerName = WorkerName("", 0)
+    worker: WorkerName | None = None
     runs: set[str] = field(default_factory=set)
     lives: int = 0
 
@@ -71,7 +71,10 @@ class SimulatedShare:
 
 
 class SharedSimulation:
-    """Daemons, each of which takes turns that no other runs; `kills` are (time, number of daemons) from outside."""
+    """Daemons, each of which takes turns that no other runs.
+
+    `kills` from outside are pairs: seconds, and number of daemons.
+    """
 
     def __init__(self, journal: Journal, world: SimulatedWorld, machines: int) -> None:
         self._journal = journal
@@ -118,7 +121,7 @@ class SharedSimulation:
             await self._go_on(what, *about)
 
     async def _start(self, daemon: SimulatedDaemon) -> None:
-        if daemon.worker.id and daemon.worker not in self.counted:
+        if daemon.worker and daemon.worker not in self.counted:
             self.at(0.5, "start", daemon)
             return
         daemon.worker = WorkerName(daemon.machine, next(self._ids))
