@@ -18,21 +18,26 @@ from typing import Any, TypeVar, cast
 import psycopg
 
 from config import Settings
-from daemon.app.copy_commands import update_copy
-from daemon.app.waiting_page import WaitingState, waiting_page
+from daemon.app.copy_commands import soul_schema, update_copy
+from daemon.app.machines import FollowDeath
+from daemon.app.start_lines import STANDING_BY
+from daemon.app.waiting_page import waiting_page
 from daemon.cluster.daemon_facts import AtWork, DaemonFacts, DaemonRow
+from daemon.cluster.differences import find_differences
 from daemon.cluster.file_table import FileTable
 from daemon.cluster.log_clock import LogClock
 from daemon.cluster.log_queries import LogQueries
-from daemon.cluster.log_server import LogUnreachable, ServerFacts, connect_to_server, examine_server
+from daemon.cluster.log_server import LogUnreachable, ServerFacts, connect_to_server
+from daemon.cluster.log_start import LogStart
 from daemon.cluster.membership import HEARTBEAT_SECONDS, Membership
 from daemon.cluster.program_placement import PlacingDaemon, SharedPlacement
 from daemon.cluster.roles import ROLES, Roles
-from daemon.cluster.schema import claim_workspace, prepare_log
+from daemon.cluster.schema import claim_workspace
 from daemon.cluster.shared_spending import SharedReservations
 from daemon.cluster.slack_share import SlackShare
+from daemon.cluster.tree_jobs import TreeJobs
 from daemon.console.access import PageCredentials
-from daemon.console.server import EVERYWHERE, url_of
+from daemon.console.server import EVERYWHERE, url_of, url_of_socket
 from daemon.console.shared_secrets import open_shared_credentials
 from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.exceptions import FencedError, JournalError
@@ -42,7 +47,7 @@ from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.tree_share import AllTrees, TreeShare
 from daemon.inner_life.programs.placement import ProgramPlacement
 from daemon.kinds import SOUL_KINDS
-from daemon.settings.home import create_home, version
+from daemon.settings.home import create_home, version, write_private
 from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import CONSOLE_TOKEN_FILE, TokenFile
 from daemon.turn.reservations import CallReservations
@@ -56,6 +61,12 @@ RETRY_SECONDS = 0.5
 LONGEST_VACANCY = 6.0
 """Seconds within which a daemon that is alone gets the role "at work": it may have to wait for a death."""
 
+LONGEST_LAG = 2.0
+"""Seconds for which this daemon's copy may be behind another one's, if the log is there."""
+
+AT_WORK = "at work"
+"""Role of the daemon that takes turns, where one does."""
+
 NOT_YET = "AT_WORK=all cannot be used so far: one daemon works, and the others stand by (AT_WORK=one)."
 
 AWAY = "The log does not answer{why}: nothing is acknowledged or begun until it does."
@@ -63,6 +74,8 @@ AWAY = "The log does not answer{why}: nothing is acknowledged or begun until it 
 
 class ClusterServices:
     """Share of this daemon in a workspace of several."""
+
+    lag = LONGEST_LAG
 
     def __init__(
         self,
@@ -86,6 +99,8 @@ class ClusterServices:
         self.share = SlackShare(membership, self.roles)
         self.clock = clock
         self.trees: TreeShare = AllTrees(lambda: membership.is_sure, follows=True)
+        if settings.at_work == "all":
+            self.trees = TreeJobs(settings.database_url, settings.machine_name, membership)
         self.died = membership.died
 
     async def make_credentials(self) -> PageCredentials:
@@ -96,6 +111,10 @@ class ClusterServices:
     async def make_token(self, file: TokenFile) -> str:
         made = f"{secrets.token_urlsafe(32)}\n"
         text = await self._until_there(lambda: asyncio.to_thread(self.files.create, file.name, made))
+        try:
+            write_private(self._settings.soul_home / file.name, text)  # for commands on this machine
+        except OSError as error:
+            log.warning("Could not write %s for commands: %s", file.name, error.strerror)
         return text.strip()
 
     @asynccontextmanager
@@ -117,6 +136,7 @@ class ClusterServices:
             writer,
             url=self._settings.database_url,
             name=f"soul:{self._membership.worker_id}",
+            machine=self._settings.machine_name,
             jobs=self._settings.at_work == "all",
         )
         journal.confirmation = self._membership
@@ -168,7 +188,9 @@ class ClusterServices:
     # Work
 
     async def works_at_once(self) -> bool:
-        self._holding = holding = asyncio.create_task(self.roles.hold("at work"), name="role at work")
+        if self._settings.at_work == "all":
+            return True
+        self._holding = holding = asyncio.create_task(self.roles.hold(AT_WORK), name="role at work")
         self._wanting.append(holding)
         loop = asyncio.get_running_loop()
         until = loop.time() + LONGEST_VACANCY
@@ -191,13 +213,20 @@ class ClusterServices:
         self._membership.report(working=True)
         self._membership.hurry()
         for role in ROLES:
-            self._wanting.append(asyncio.create_task(self.roles.hold(role), name=f"role {role}"))
+            if role != AT_WORK:
+                self._wanting.append(asyncio.create_task(self.roles.hold(role), name=f"role {role}"))
 
     async def close(self) -> None:
         """Want no further role."""
         for task in self._wanting:
             task.cancel()
         await asyncio.gather(*self._wanting, return_exceptions=True)
+
+    def on_death(self, follow: FollowDeath) -> None:
+        async def note(dead: DaemonRow) -> None:
+            await follow(dead.machine, dead.worker_id)
+
+        self._membership.on_death.append(note)
 
     # Health
 
@@ -228,6 +257,7 @@ class ClusterServices:
     @property
     def faults(self) -> Sequence[str]:
         faults = [*self._server.warnings]
+        faults += [f"{sentence}." for sentence in find_differences(self._membership.alive)]
         if self.is_log_away:
             reason = self._membership.reach.reason
             faults.insert(0, AWAY.format(why=f" ({reason})" if reason else ""))
@@ -250,30 +280,31 @@ async def join_machines(settings: Settings, clock: Clock, listener: socket) -> A
     """
     if settings.at_work == "all":
         raise ConfigError(NOT_YET)
-    create_home(settings.soul_home)
-    clock_of_log = LogClock(clock)
-    facts = DaemonFacts(
+    url, time = settings.database_url, LogClock(clock)
+    membership = Membership(url, _facts(settings, listener), time)
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        start = LogStart(url, schema=soul_schema())
+        async with waiting_page(settings, clock, listener, start):
+            server = await _wait_for_log(start, url_of_socket(listener))
+            await _make_copy(settings)
+            await enter(membership)
+        files = await enter(FileTable(url, membership.session_name("files")))
+        queries = await enter(LogQueries(url, membership.session_name("asking")))
+        reservations = await enter(SharedReservations(queries, membership.worker_id))
+        shared_clock = time if isinstance(clock, SystemClock) else clock  # a clock of tests has its own time
+        services = ClusterServices(settings, shared_clock, membership, server, files, reservations)
+        stack.push_async_callback(services.close)
+        yield services
+
+
+def _facts(settings: Settings, listener: socket) -> DaemonFacts:
+    return DaemonFacts(
         machine=settings.machine_name,
         at_work=cast(AtWork, settings.at_work),
         version=version(),
         address=_address(listener),
     )
-    url = settings.database_url
-    membership = Membership(url, facts, clock_of_log)
-    async with AsyncExitStack() as stack:
-        state = WaitingState(machine=settings.machine_name, since=clock.now())
-        async with waiting_page(settings, clock, listener, state):
-            server = await _prepare(settings, clock, state)
-            await stack.enter_async_context(membership)
-        for warning in server.warnings:
-            log.warning("%s", warning)
-        time = clock_of_log if isinstance(clock, SystemClock) else clock
-        files = await stack.enter_async_context(FileTable(url, membership.session_name("files")))
-        queries = await stack.enter_async_context(LogQueries(url, membership.session_name("asking")))
-        reservations = await stack.enter_async_context(SharedReservations(queries, membership.worker_id))
-        services = ClusterServices(settings, time, membership, server, files, reservations)
-        stack.push_async_callback(services.close)
-        yield services
 
 
 def _address(listener: socket) -> str:
@@ -282,34 +313,26 @@ def _address(listener: socket) -> str:
     return url_of(os.uname().nodename if host in EVERYWHERE else host, port)
 
 
-async def _prepare(settings: Settings, clock: Clock, state: WaitingState) -> ServerFacts:
-    """Wait for the log, and for the end of older daemons; bring the copy up to date meanwhile."""
-    while True:
-        before = state.reason
-        try:
-            server, older = await asyncio.to_thread(_examine, settings)
-            if not older:
-                return server
-            state.note_older(older, clock.now())
-        except LogUnreachable as away:
-            state.note_away(str(away), clock.now())
-        if state.reason != before:
-            log.warning("%s", state.reason)
-        await asyncio.sleep(RETRY_SECONDS)
-
-
-def _examine(settings: Settings) -> tuple[ServerFacts, Sequence[str]]:
-    """Check the server, make or migrate the log's tables, and make the copy.
-
-    A long copy would keep the event loop, and thus the heartbeat, too long.
-    """
-    url, path = settings.database_url, settings.journal_path
-    server = examine_server(url)
+async def _wait_for_log(start: LogStart, here: str) -> ServerFacts:
+    """Run the start; if older daemons are at work, this one is ready, too."""
+    running = asyncio.create_task(start.run(), name="start with the log")
+    is_told = False
     try:
-        with closing(connect_to_server(url, "soul:start")) as connection:
-            older = prepare_log(connection)
-        if not older:
-            update_copy(path, url)
-    except psycopg.Error as error:
-        raise LogUnreachable(f"The log cannot be used now ({type(error).__name__}).") from error
-    return server, older
+        while not (await asyncio.wait({running}, timeout=RETRY_SECONDS))[0]:
+            if start.is_behind_older and not is_told:
+                print(f"{STANDING_BY}  {here}", flush=True)
+                is_told = True
+        return running.result()
+    finally:
+        running.cancel()
+
+
+async def _make_copy(settings: Settings) -> None:
+    """Bring the copy up to date in another thread: a long copy would keep the heartbeat waiting."""
+    path, url = settings.journal_path, settings.database_url
+    while True:
+        try:
+            return await asyncio.to_thread(update_copy, path, url, settings.machine_name)
+        except LogUnreachable as away:
+            log.warning("The copy of the log is made as soon as that is possible: %s", away)
+            await asyncio.sleep(RETRY_SECONDS)

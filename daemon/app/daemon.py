@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from config import Settings
@@ -32,6 +33,7 @@ from daemon.console.server import connection_limit, serve_app
 from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
+from daemon.engine.kinds import WorkerStarted
 from daemon.engine.worker import Worker
 from daemon.knowledge.forgetting import ForgettingService, MessageDeleter
 from daemon.lifetime import failing_with, in_background, run_until_failure
@@ -172,6 +174,7 @@ async def take_turns(opened: OpenDaemon, grace: float = GRACE) -> AsyncIterator[
         worker = await _run_worker(stack, opened, world, grace)
         opened.turns.worker = worker
         await _connect(stack, slack, worker.life)
+        opened.machines.on_death(partial(_clean_up_after, services))
         serving = opened.clients.serving(secret, services, opened.view.for_owner(), worker.wake)
         await stack.enter_async_context(serving)
         yield RunningDaemon(url=opened.url, credentials=opened.credentials, services=services, worker=worker)
@@ -181,6 +184,13 @@ async def _connect(stack: AsyncExitStack, slack: SlackSurface, life: int) -> Non
     """Begin to receive events, until the stack is left."""
     stack.push_async_callback(slack.stop)
     await slack.connect(life)
+
+
+async def _clean_up_after(services: DaemonServices, machine: str, worker: int) -> None:
+    """Clear in Slack what a dead daemon left, and read what it received and did not record."""
+    begun = services.journal.entries_of_kind(WorkerStarted)
+    lives = [began.seq for began in begun if began.key.startswith(f"life:{machine}:{worker}:")]
+    await services.slack.note_death(lives[-1] if lives else 0)
 
 
 async def _make_dependencies(

@@ -435,6 +435,6 @@ async def load_connections() -> ServerOpener:
     return connect
 
 
-async def load_cluster() -> Any:
-    """Return the module of the services of several daemons; it needs the packages for PostgreSQL."""
-    return await asyncio.to_thread(import_module, "daemon.app.cluster_services")
+async def load_for_log(name: str) -> Any:
+    """Return a module for daemons that share a log; it needs the packages for PostgreSQL."""
+    return await asyncio.to_thread(import_module, f"daemon.app.{name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -21,18 +21,22 @@ from daemon.settings.token_file import TokenFile
 from daemon.slack.app_share import AppShare, WholeApp
 from daemon.turn.reservations import CallReservations
 
+FollowDeath = Callable[[str, int], Awaitable[None]]
+"""Clean up after the daemon of a machine with a worker id."""
+
 
 class Machines(Protocol):
     """Share of this daemon in its workspace.
 
-    `clock` is the same for all daemons, and `files` keep what each of them needs. `died` fails once the others
-    do this daemon's work.
+    `clock` is the same for all daemons, and `files` keep what each of them needs. `died` fails once the
+    others do this daemon's work. Another daemon may be up to `lag` seconds ahead.
     """
 
     clock: Clock
     files: PrivateFiles
     share: AppShare
     trees: TreeShare
+    lag: float
     reservations: CallReservations | None
     died: asyncio.Future[None]
 
@@ -60,6 +64,9 @@ class Machines(Protocol):
     def begin_work(self) -> None:
         """Let the other daemons know that this one takes turns."""
 
+    def on_death(self, follow: FollowDeath) -> None:
+        """Call `follow` for each daemon that is counted as dead, on one of those that live."""
+
     def health(self) -> Mapping[str, Any]:
         """Return the state of the log and of all daemons as JSON."""
 
@@ -81,6 +88,7 @@ class SingleDaemon:
     faults: Sequence[str] = ()
     is_log_away = False
     is_at_work = True
+    lag = 0.0
     reservations: CallReservations | None = None
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
@@ -113,6 +121,9 @@ class SingleDaemon:
         return
 
     def begin_work(self) -> None:
+        return
+
+    def on_death(self, follow: FollowDeath) -> None:
         return
 
     def health(self) -> Mapping[str, Any]:

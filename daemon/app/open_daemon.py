@@ -20,7 +20,7 @@ from daemon.app.discovery import (
     OwnFiles,
     all_actions,
     find_owner_actions,
-    load_cluster,
+    load_for_log,
     prompt_catalogue,
     with_samples,
 )
@@ -140,7 +140,7 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
         write_address(settings.address_path, here)
         texts = _make_prompt_files(folder, journal, own, options.processes)
         access, turns = make_slack_access(settings, rehearsal, here), TurnWaker()
-        slack = make_slack(settings, access, journal, clock, turns.wake, machines.share)
+        slack = make_slack(settings, access, journal, clock, turns.wake, machines.share, machines.admit)
         clients = await mount_soul_server(settings, app, folder, machines.make_token)
         secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
         tools = make_tool_services(
@@ -167,7 +167,7 @@ async def _join(stack: AsyncExitStack, settings: Settings, clock: Clock, listene
     """Return the share of this daemon; with DATABASE_URL it is one of several."""
     if not settings.database_url:
         return SingleDaemon(settings, clock)
-    cluster = await load_cluster()
+    cluster = await load_for_log("cluster_services")
     machines: Machines = await stack.enter_async_context(cluster.join_machines(settings, clock, listener))
     return machines
 

@@ -14,6 +14,9 @@ LEAST_PROMPT_TOKENS = 2_000
 """Tokens of the shortest prompt of a call."""
 
 
+READY, STANDING_BY = "ready", "ready, standing by"
+
+
 def unusual_host(url: str, home: str) -> str:
     """Return the host of `url`; empty if it is the usual address `home`."""
     return "" if url in ("", home) else urlsplit(url).netloc
@@ -58,5 +61,4 @@ def print_start_lines(
     spent = budget.today().cost
     warning = budget_warning_line(settings)
     print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today{warning}")
-    ready = "ready, standing by" if is_standing_by else "ready"
-    print(f"{ready}  {link}", flush=True)
+    print(f"{STANDING_BY if is_standing_by else READY}  {link}", flush=True)

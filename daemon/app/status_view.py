@@ -60,6 +60,7 @@ def mount_status(
         inner=view.inside,
         thinking=services.thinking,
         is_log_away=lambda: machines.is_log_away,
+        lag=machines.lag,
     )
     mount_console(app, console)
     mount_overview(app, view.overview)
@@ -201,7 +202,7 @@ class StatusView:
     def _hearing_state(self) -> Mapping[str, Any]:
         hearing = self._slack.hearing
         return {
-            "deaf": hearing.is_disconnected,
+            "deaf": self._is_deaf,
             "sockets": hearing.alive_count,
             "inbound_age": hearing.inbound_age,
             "event_age": hearing.event_age,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from socket import socket
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 
@@ -16,54 +16,43 @@ from daemon.console.routes import LIVENESS, is_alive
 from daemon.console.server import connection_limit, serve_app
 from daemon.engine.clock import Clock
 
-OLDER = (
-    "Standing by: daemons of an older version are at work ({machines}). The log is migrated when the"
-    " last of them has ended."
-)
+
+class WaitingStart(Protocol):
+    """Start that waits for the log. `is_behind_older`: the log is there, and older daemons still use it."""
+
+    waits_for: str
+    is_behind_older: bool
 
 
-@dataclass(slots=True, kw_only=True)
-class WaitingState:
-    """Reason for the wait. `is_ready`: the log is there, and older daemons still use it."""
-
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingHealth:
     machine: str
-    since: float
-    reason: str = ""
-    is_ready: bool = False
+    began: float
+    start: WaitingStart
 
-    def note_away(self, reason: str, now: float) -> None:
-        self._note(reason, now, is_ready=False)
+    async def answer(self, _request: web.Request) -> web.Response:
+        """Return the health; status 503 unless the daemon stands by for older ones."""
+        return web.json_response(self._as_json(), status=200 if self.start.is_behind_older else 503)
 
-    def note_older(self, machines: Sequence[str], now: float) -> None:
-        """Note that daemons of an older version are alive."""
-        self._note(OLDER.format(machines=", ".join(machines)), now, is_ready=True)
-
-    def _note(self, reason: str, now: float, *, is_ready: bool) -> None:
-        self.reason = reason
-        if is_ready != self.is_ready:
-            self.is_ready, self.since = is_ready, now
-
-    def health(self) -> Mapping[str, Any]:
+    def _as_json(self) -> Mapping[str, Any]:
+        start = self.start
         return {
-            "ok": self.is_ready,
+            "ok": start.is_behind_older,
             "restart": False,
-            "wrong": [self.reason] if self.reason else [],
+            "wrong": [start.waits_for] if start.waits_for else [],
             "machine": self.machine,
             "at_work": False,
-            "log": {"reachable": self.is_ready, "behind": 0, "since": self.since},
+            "log": {"reachable": start.is_behind_older, "behind": 0, "since": self.began},
             "machines": [],
         }
 
 
 @asynccontextmanager
 async def waiting_page(
-    settings: Settings, clock: Clock, listener: socket, state: WaitingState
+    settings: Settings, clock: Clock, listener: socket, start: WaitingStart
 ) -> AsyncIterator[None]:
     """Serve the health on a copy of the socket inside the block."""
-
-    async def health(_: web.Request) -> web.Response:
-        return web.json_response(state.health(), status=200 if state.is_ready else 503)
-
+    health = WaitingHealth(machine=settings.machine_name, began=clock.now(), start=start)
     app = web.Application()
     install_guard(
         app,
@@ -73,7 +62,7 @@ async def waiting_page(
         world_is_open=not settings.console_token,
         url=settings.console_url,
     )
-    app.router.add_get("/healthz", health)
+    app.router.add_get("/healthz", health.answer)
     app.router.add_get(LIVENESS, is_alive)
     async with serve_app(app, listener.dup(), most=connection_limit()):
         yield

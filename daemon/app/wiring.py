@@ -56,7 +56,7 @@ from daemon.sandbox.session import SandboxFactory
 from daemon.settings.limits import InnerLimits
 from daemon.slack.app_share import AppShare
 from daemon.slack.directory import AccessPolicy
-from daemon.slack.surface import SlackSurface
+from daemon.slack.surface import Admit, SlackSurface
 from daemon.slack.web_api import SlackAccess
 from daemon.tools.served_speaker import RoutedSpeaker, ServedSpeaker
 from daemon.turn.history import ThreadHistories
@@ -171,6 +171,7 @@ def make_slack(
     clock: Clock,
     wake: Callable[[str], None],
     share: AppShare,
+    admit: Admit,
 ) -> SlackSurface:
     """Return the workspace; it receives nothing before it connects."""
     allowed = AccessPolicy(
@@ -190,6 +191,7 @@ def make_slack(
         owners=settings.owner_user_ids,
         notes=settings.inner is not None,
         share=share,
+        admit=admit,
     )
 
 

@@ -1,28 +1,14 @@
-"""Questions to the log's database from the event loop, on one connection that comes back by itself."""
+"""Questions to the log's database from the event loop, in a session that comes back by itself."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import psycopg
-from psycopg.rows import tuple_row
 
+from daemon.cluster.log_session import LogSession, away_reason
 from daemon.engine.exceptions import EngineError
-
-ANSWER_SECONDS = 5.0
-"""Seconds after which a question counts as unanswered, and its connection as lost."""
-
-SOCKET_OPTIONS: Mapping[str, Any] = {
-    "connect_timeout": 5,
-    "keepalives_idle": 2,
-    "keepalives_interval": 1,
-    "keepalives_count": 3,
-}
-
-Row = tuple[Any, ...]
 
 
 class LogAway(EngineError):
@@ -32,55 +18,34 @@ class LogAway(EngineError):
 
 
 class LogQueries:
-    """One connection for questions; each is a transaction of its own.
+    """Questions in one session, each a transaction of its own; an async context manager.
 
-    An async context manager. `name` is shown by the server as the name of the application.
+    `name` is that of the application: sessions of a daemon that counts as dead are ended by it.
     """
 
     def __init__(self, url: str, name: str) -> None:
-        self._url = url
+        self._session = LogSession(url)
         self._name = name
-        self._connection: psycopg.AsyncConnection[Row] | None = None
+        self._is_open = False
         self._one_at_a_time = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        async with self._one_at_a_time:
-            await self._drop()
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
 
-    async def ask(self, query: str, *values: object) -> Sequence[Row]:
-        """Return the rows of a query. Raises LogAway."""
+    async def ask(self, query: str, *values: object) -> Any:
+        """Return the first value of the answer's first row. Raises LogAway."""
         async with self._one_at_a_time:
             try:
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    return await self._ask(query, values)
-            except (psycopg.OperationalError, psycopg.InterfaceError, TimeoutError) as error:
-                await self._drop()
-                raise LogAway(f"The log's database does not answer ({type(error).__name__}).") from error
+                if not self._is_open:
+                    await self._session.open(self._name)
+                    self._is_open = True
+                return await self._session.ask(query, values)
+            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                self._is_open = False
+                raise LogAway(f"The log's database does not answer: {away_reason(error)}.") from error
             except BaseException:
-                await self._drop()  # the answer may still be on its way
+                self._is_open = False  # the answer may still be on its way
                 raise
-
-    async def _ask(self, query: str, values: Sequence[object]) -> Sequence[Row]:
-        if self._connection is None:
-            self._connection = await psycopg.AsyncConnection.connect(
-                self._url,
-                autocommit=True,
-                application_name=self._name,
-                row_factory=tuple_row,
-                **SOCKET_OPTIONS,
-            )
-        cursor = await self._connection.execute(query.encode(), values)
-        return await cursor.fetchall() if cursor.description else []
-
-    async def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.close()
-
-
-__all__ = ["ANSWER_SECONDS", "LogAway", "LogQueries", "Row"]

@@ -34,11 +34,11 @@ declare
   others double precision;
 begin
   perform pg_advisory_xact_lock(7306, hashtext(current_schema));
-  if not exists(select from procrastinate_workers where id = worker) then return false; end if;
+  if not soul_is_alive(worker) then return false; end if;
   delete from soul_reservation where closed < clock_timestamp() - interval '10 minutes'
     or lost < clock_timestamp() - interval '1 minute';
   update soul_reservation set lost = clock_timestamp() where lost is null and closed is null
-    and not exists(select from procrastinate_workers where id = worker_id);
+    and not soul_is_alive(worker_id);
   select coalesce(sum(amount), 0) into others from soul_reservation
     where closed_seq is null or closed_seq > upto;
   if spent + (the_amount + others) > daily then return false; end if;
@@ -89,7 +89,7 @@ class SharedReservations:
             return lambda _upto: None
         reservation = uuid.uuid4()
         try:
-            [[is_granted]] = await self._queries.ask(
+            is_granted = await self._queries.ask(
                 "select soul_reserve(%s, %s, %s, %s, %s, %s)",
                 reservation,
                 self._worker_id,
@@ -129,7 +129,7 @@ class SharedReservations:
         if not told:
             return
         await self._queries.ask(
-            "select soul_end_reservation(id, %s, upto)"
+            "select count(soul_end_reservation(id, %s, upto))"
             " from unnest(%s::uuid[], %s::bigint[]) as ended(id, upto)",
             self._worker_id,
             [reservation for reservation, _ in told],

@@ -28,7 +28,7 @@ from daemon.console.journal_view import (
     JsonResponses,
     PageRequest,
 )
-from daemon.console.live_calls import LiveCalls
+from daemon.console.live_calls import LiveCalls, LiveThoughts
 from daemon.console.overview import PageOverview
 from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.engine.exceptions import JournalError
@@ -93,7 +93,7 @@ class ConsoleSetup:
     "budget", "spent", "worth" (US dollars, this UTC day), "wrong": [faults for an owner], "models": {role:
     model}, "inner": bool, "questions": number open}. `health` is {"ok": bool, "restart": bool (default: not
     ok), …}, with more in `details`. Clients have `patience` seconds to accept data; streams end after
-    `longest` seconds.
+    `longest` seconds. The journal may be `lag` seconds behind the one that a page has seen.
     """
 
     journal: Journal
@@ -104,9 +104,10 @@ class ConsoleSetup:
     details: Callable[[], Mapping[str, Any]] = dict
     is_log_away: Callable[[], bool] = bool
     inner: InnerLifePage | None = None
-    thinking: LiveCalls = field(default_factory=LiveCalls)
+    thinking: LiveThoughts = field(default_factory=LiveCalls)
     patience: float = PATIENCE
     longest: float = LONGEST_STREAM
+    lag: float = 0.0
 
 
 def mount_console(app: web.Application, console: ConsoleSetup) -> None:
@@ -130,7 +131,9 @@ def mount_console(app: web.Application, console: ConsoleSetup) -> None:
 class ConsoleRoutes:
     def __init__(self, console: ConsoleSetup) -> None:
         self._console = console
-        self._streams = EventStreams(console.journal, console.thinking, console.patience, console.longest)
+        self._streams = EventStreams(
+            console.journal, console.thinking, console.patience, console.longest, console.lag
+        )
         self._answers = JsonResponses(console.patience)
         self._pages = JournalPager(console.journal)
         self._static_files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*.*")}

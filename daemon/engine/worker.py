@@ -580,14 +580,21 @@ class Worker:
             await self._guarded(self._take_turns(thread), f"The thread {thread}")
         finally:
             del self._busy[thread]
-            if not any(root_of(other) == root_of(thread) for other in self._busy):
-                self._regained.pop(root_of(thread), None)
-            self._note_change()
+            self._note_change_of(root_of(thread))
 
     def _note_change(self) -> None:
+        """Note that an execution waits for an unreachable service."""
         self._changed.set()
-        for changed in self._trees.values():
-            changed.set()
+        for thread, execution in self._turns.running.items():
+            if execution.outages.asleep:
+                self._note_change_of(root_of(thread))
+
+    def _note_change_of(self, root: str) -> None:
+        self._changed.set()
+        if root in self._trees:
+            self._trees[root].set()
+        if root in self._regained and not any(root_of(thread) == root for thread in self._busy):
+            del self._regained[root]
 
     async def _take_turns(self, thread: str) -> None:
         try:
@@ -629,7 +636,7 @@ class Worker:
 
         Returns the id of another worker that keeps it in memory, if there is one; else 0.
         """
-        keeper = self._keepers().get(root, 0)
+        keeper = self._keepers(root).get(root, 0)
         if not self._is_ours(keeper):
             return keeper
         self._lost = {thread for thread in self._lost if root_of(thread) != root}
@@ -647,17 +654,16 @@ class Worker:
             del self._trees[root]
 
     def _start_tree(self, root: str) -> None:
-        for thread in self._journal.busy_threads():
-            is_new = root_of(thread) == root and thread not in self._busy and thread not in self._lost
-            if is_new and self._may_turn(thread):
+        for thread in self._journal.busy_threads(root):
+            if thread not in self._busy and thread not in self._lost and self._may_turn(thread):
                 self._start(thread)
 
-    def _keepers(self) -> dict[str, int]:
-        """Return the ids of workers by the roots of the trees of which they have a turn in memory."""
+    def _keepers(self, root: str = "") -> dict[str, int]:
+        """Return the ids of workers by the roots of the trees (or of one) of which they run a turn."""
         if self._share.name is None:
             return {}
         found = dict[str, int]()
-        for thread in self._journal.threads_with_pending(TurnBegan):
+        for thread in self._journal.threads_with_pending(TurnBegan, root=root):
             keeper = self._suspects.keeper_of(thread)
             if keeper:
                 found[root_of(thread)] = keeper

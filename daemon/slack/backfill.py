@@ -544,7 +544,7 @@ class BackfillTask:
 
     async def _take_role(self) -> None:
         """Wait for the role, and hand requests to its holder meanwhile. A new holder reads at once, since the
-        last one may be dead.
+        last one may not have come to it.
         """
         holding = asyncio.create_task(self.workspace.share.hold(CATCH_UP))
         try:
@@ -559,7 +559,7 @@ class BackfillTask:
             holding.cancel()
             await asyncio.gather(holding, return_exceptions=True)
         self._start(self._follow_requests(), "catch-up for others")
-        self._take_request(BackfillRequested(died=True))
+        self.wake(missed=False)
 
     async def _hand_over(self) -> None:
         """Ask the daemon that has the role for what is wanted here."""

@@ -64,7 +64,7 @@ class CallPace:
 
     def __init__(self, clock: Clock, *, burst: int, each: float, share: AppShare | None = None) -> None:
         self._clock = clock
-        self._ahead = (burst - 1) * each
+        self._ahead = (burst - 1) * each  # in seconds of the whole rate, so that a share has fewer calls
         self._pause = each
         self._share = share or WholeApp()
         self._due = 0.0

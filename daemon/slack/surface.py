@@ -56,6 +56,7 @@ from daemon.slack.places import (
     ensure_journal_id,
     make_permalink,
 )
+from daemon.slack.recorded_audiences import RecordedAudiences
 from daemon.slack.shared_files import SlackFileSource, SlackSourceProvider
 from daemon.slack.socket_allotment import SocketAllotment
 from daemon.slack.speaker import SlackSpeaker
@@ -471,6 +472,13 @@ def _missing_step(failure: Exception) -> str:
 BOLT = "daemon.slack.bolt"
 
 
+Admit = Callable[[str, str], Awaitable[None]]
+"""Check of the team and the bot, before anything about them is recorded. Raises ConfigError."""
+
+
+async def admit_any(team: str, bot: str) -> None: ...
+
+
 @dataclass(eq=False)
 class SlackSurface:
     """The soul's workspace in Slack. `stop` ends the intake; speech works until the context ends.
@@ -490,6 +498,7 @@ class SlackSurface:
     owners: frozenset[str] = frozenset()
     notes: bool = False
     share: AppShare = field(default_factory=WholeApp)
+    admit: Admit = admit_any
 
     def __post_init__(self) -> None:
         self._open = AsyncExitStack()
@@ -514,7 +523,7 @@ class SlackSurface:
             self._workspace = workspace = await self._identity(session)
             self.name = workspace.me.name
             web = workspace.web
-            archive = ConversationArchive(web)
+            archive = ConversationArchive(web, self.share)
             self.user_groups = SlackUserGroups(web)
             self.files = SlackFileSource(web=web, access=self.access)
             self.shelf = SlackSourceProvider(workspace=workspace, archive=archive, fetcher=self.files)
@@ -538,15 +547,24 @@ class SlackSurface:
     async def _identity(self, session: ClientSession) -> SlackWorkspace:
         web = make_web_api(self.access, session, self.clock, self._scopes)
         me = await authenticate(web, self.access)
+        await self.admit(me.team, me.bot)
         self.hearing.other.since = web.now()
         ids = ChannelIdTable(self.journal, me.team)
         web.channel_now = ids.current_id
         channels = frozenset(map(ids.first_id, self.allowed.channels))
+        is_shared = self.share.is_shared
+        recorded = RecordedAudiences(self.journal, me.team) if is_shared else None
         return SlackWorkspace(
             web=web,
             me=me,
             people=PeopleDirectory(
-                web, me, GuestTracker(self.journal, me.team), NameRegister(self.journal, me), self.owners
+                web,
+                me,
+                GuestTracker(self.journal, me.team, is_shared=is_shared),
+                NameRegister(self.journal, me),
+                self.owners,
+                self.share,
+                recorded,
             ),
             allowed=replace(self.allowed, channels=channels),
             owners=self.owners,
@@ -559,6 +577,7 @@ class SlackSurface:
             channel_ids=ids,
             other=self.hearing.other,
             share=self.share,
+            recorded=recorded,
         )
 
     async def __aexit__(self, *_: object) -> None:
