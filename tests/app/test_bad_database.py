@@ -48,7 +48,10 @@ def findings(url: str, home: Path) -> list[Finding]:
     ("env", "said"),
     [
         ({"DATABASE_URL": "geheim-1-2-3"}, "DATABASE_URL is not a URL that begins with postgresql://"),
-        ({"DATABASE_URL": "mysql://soul:geheim-1-2-3@db/x"}, "begins with mysql://, and the journal can only"),
+        (
+            {"DATABASE_URL": "mysql://soul:geheim-1-2-3@db/x"},
+            "begins with mysql://, and the journal can only",
+        ),
         ({"AT_WORK": "two"}, "AT_WORK is not one or all"),
         ({"SLACK_CONNECTIONS": "11"}, "Slack allows one to ten."),
     ],
@@ -89,9 +92,7 @@ async def test_a_journal_that_was_never_moved_keeps_the_daemon_from_the_log(
     assert path.read_bytes()[100:] == before[100:]
 
 
-async def test_a_copy_is_no_journal_without_its_database(
-    talked: Path, log_url: str, tmp_path: Path
-) -> None:
+async def test_a_copy_is_no_journal_without_its_database(talked: Path, log_url: str, tmp_path: Path) -> None:
     path = Path(shutil.copy(talked, tmp_path / "rehearsal-journal.db"))
     for _ in move_to_log(path, log_url, tail=False):
         pass
