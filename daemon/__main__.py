@@ -270,7 +270,8 @@ def _with_tour(settings: Settings) -> tuple[Settings, Path]:
 
 def _settings() -> Settings:
     settings = load()
-    begin_log(settings.log_level, settings.log_format)
+    machine = settings.machine_name if settings.database_url else ""
+    begin_log(settings.log_level, settings.log_format, machine)
     for warning in (*misspelt(), *unreadable_lines(), *taken_for_false()):
         log.warning("%s", warning)
     return settings

@@ -31,6 +31,7 @@ from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
 from daemon.settings.home import write_private
 from daemon.settings.token_file import CONSOLE_TOKEN_FILE, TokenFile, read_token
+from daemon.web.peer_channel import PEERS_PATH
 
 FREE_FAILURES = 3
 LONGEST_DELAY = 30.0
@@ -328,7 +329,7 @@ class AccessGuard:
         return True
 
     def _is_free(self, path: str) -> bool:
-        return path in PATHS_WITHOUT_TOKEN or path.startswith((STATIC, *self.world))
+        return path in PATHS_WITHOUT_TOKEN or path.startswith((STATIC, PEERS_PATH, *self.world))
 
 
 async def refuse_wrong_token(

@@ -25,7 +25,7 @@ from functools import partial
 from aiohttp import hdrs, web
 
 from daemon.console.entry_text import contains_all, entry_contains, entry_for_page, like_pattern, search_words
-from daemon.console.live_calls import LiveCalls
+from daemon.console.live_calls import LiveThoughts
 from daemon.engine.event import Entry, Event, root_of
 from daemon.engine.journal.journal import BackgroundReader, Journal
 from daemon.engine.journal.reader import ALWAYS
@@ -120,7 +120,7 @@ class EventStreams:
     def __init__(
         self,
         journal: Journal,
-        thinking: LiveCalls,
+        thinking: LiveThoughts,
         patience: float = PATIENCE,
         longest: float = LONGEST_STREAM,
         lag: float = 0.0,

@@ -28,7 +28,7 @@ from daemon.console.journal_view import (
     JsonResponses,
     PageRequest,
 )
-from daemon.console.live_calls import LiveCalls
+from daemon.console.live_calls import LiveCalls, LiveThoughts
 from daemon.console.overview import PageOverview
 from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.engine.exceptions import JournalError
@@ -104,7 +104,7 @@ class ConsoleSetup:
     details: Callable[[], Mapping[str, Any]] = dict
     is_log_away: Callable[[], bool] = bool
     inner: InnerLifePage | None = None
-    thinking: LiveCalls = field(default_factory=LiveCalls)
+    thinking: LiveThoughts = field(default_factory=LiveCalls)
     patience: float = PATIENCE
     longest: float = LONGEST_STREAM
     lag: float = 0.0

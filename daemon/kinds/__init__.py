@@ -105,6 +105,7 @@ from daemon.kinds.tool_kinds import (
     ToolAccepted,
     ToolInDoubt,
     ToolNotCalled,
+    ToolServerPlaced,
     ToolsListed,
 )
 from daemon.kinds.upkeep_kinds import (
@@ -211,6 +212,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ChannelMoved,
     GrowingMessageSeen,
     MessageGrowthEnded,
+    ToolServerPlaced,
     ToolsListed,
     ToolAccepted,
     StandingApproval,

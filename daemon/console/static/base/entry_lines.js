@@ -75,6 +75,7 @@ const KINDS = {
   "look-up-call": ({ model, question }) => step("looks up what a model can do", `${model}: ${question}`),
   "journal-named": ({ id }) => step("names its journal", id),
   "tag-suffix": ({ suffix }) => step("marks the sections of its answers", `with -${suffix}`),
+  "server-placed": ({ server, machine }) => step("runs a tool server", `${server} on ${machine}`),
   "tools-listed": ({ server, tools }) => step("knows the tools of a server", `${server}: ${tools.length}`),
   "tool-accepted": ({ tool }) => step("may use a tool that changed or is new", tool),
   "tool-allowed": ({ tool, channel }) => step("may use a tool without asking", `${tool} in ${channel}`),
