@@ -32,6 +32,8 @@ class LogContact:
         self._heard = _steady()
         self._since = time.time()
         self._why = ""
+        self._told = set[str]()
+        """Reasons for which it was away since it was last there."""
 
     def note_answer(self) -> None:
         state = self.state(0)
@@ -42,9 +44,12 @@ class LogContact:
             self._changed()
 
     def note_failure(self, why: str) -> None:
-        state, self._why = self.state(0), why
-        if state.reachable:
+        if self.state(0).reachable:
             self._since = time.time()
+            self._told.clear()
+        self._why = why
+        if why not in self._told:
+            self._told.add(why)
             log.error(
                 "The log in PostgreSQL is away (%s): nothing is acknowledged or begun until it is back.", why
             )
