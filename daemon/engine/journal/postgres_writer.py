@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ class PostgresWriter(JournalWriter):
         return came
 
     def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
-        results = self._appended(batch)
+        results = [result for part in _parts(batch) for result in self._appended(part)]
         if any(isinstance(result, WrittenRow) for result in results):
             self._report_recovery()
         return results
@@ -142,6 +142,21 @@ class PostgresWriter(JournalWriter):
                 self._report_fault(error)
                 if self._ends.wait(RECONNECT_PAUSE):
                     raise
+
+
+STATEMENT_CHARACTERS = 16_000_000
+"""Characters of bodies in one statement, unless one row has more."""
+
+
+def _parts(batch: Sequence[PendingAppend]) -> Iterator[Sequence[PendingAppend]]:
+    part, size = list[PendingAppend](), 0
+    for one in batch:
+        size += len(one.row.body)
+        if part and size > STATEMENT_CHARACTERS:
+            yield part
+            part, size = [], len(one.row.body)
+        part.append(one)
+    yield part
 
 
 LOST_COMMITS = (
