@@ -57,10 +57,10 @@ def update_copy(path: Path, url: str, machine: str = "") -> None:
 def _catch_up(path: Path, shared: PostgresLog, machine: str) -> None:
     kinds = with_engine_kinds(SOUL_KINDS)
     with closing(open_copy(path, shared, kinds, machine)) as tables:
-        copy = JournalCopy(tables, kinds)
+        copy = JournalCopy(tables, kinds, machine)
         copy.finish_forgetting()
         copy.catch_up(shared, shared.last())
-        copy.clear(shared, machine)
+        copy.clear(shared)
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from daemon.app.move_command import move_back, move_to_log
 from daemon.engine.kinds import WaitBegan
 from daemon.kinds import IncomingMessage
 from rehearsal.people import CAROL
-from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.app.conftest import LATER
+from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.stories.choosing import ASKED, answers, choice, deciding, pressed, questions, turning
 from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 from tests.stories.test_approval import DONE, NEWS, asking
