@@ -38,6 +38,28 @@ async def run_until_failure(*needs: asyncio.Future[None]) -> None:
 
 
 @asynccontextmanager
+async def failing_with(need: asyncio.Future[None]) -> AsyncIterator[None]:
+    """Cancel the block if `need` fails, and raise its error."""
+    block = asyncio.current_task()
+    assert block is not None
+
+    def end(failed: asyncio.Future[None]) -> None:
+        if not failed.cancelled():
+            block.cancel()
+
+    need.add_done_callback(end)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if need.done() and not need.cancelled():
+            block.uncancel()
+            need.result()
+        raise
+    finally:
+        need.remove_done_callback(end)
+
+
+@asynccontextmanager
 async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run work in the background of the block; drop its errors, which its users meet, too."""
     task = asyncio.create_task(work)

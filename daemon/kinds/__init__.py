@@ -55,6 +55,7 @@ from daemon.kinds.inner_life_kinds import (
     CommandRan,
     InnerLifeStarted,
     ProgramEnded,
+    ProgramPlaced,
     ProgramStarted,
     ProgramStopRequested,
     ReactionChanged,
@@ -104,6 +105,7 @@ from daemon.kinds.tool_kinds import (
     ToolAccepted,
     ToolInDoubt,
     ToolNotCalled,
+    ToolServerPlaced,
     ToolsListed,
 )
 from daemon.kinds.upkeep_kinds import (
@@ -192,6 +194,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     CommandRan,
     TickLogged,
     ProgramStarted,
+    ProgramPlaced,
     ProgramStopRequested,
     ProgramEnded,
     ToolCallRequested,
@@ -209,6 +212,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ChannelMoved,
     GrowingMessageSeen,
     MessageGrowthEnded,
+    ToolServerPlaced,
     ToolsListed,
     ToolAccepted,
     StandingApproval,

@@ -472,6 +472,13 @@ def _missing_step(failure: Exception) -> str:
 BOLT = "daemon.slack.bolt"
 
 
+Admit = Callable[[str, str], Awaitable[None]]
+"""Check of the team and the bot, before anything about them is recorded. Raises ConfigError."""
+
+
+async def admit_any(team: str, bot: str) -> None: ...
+
+
 @dataclass(eq=False)
 class SlackSurface:
     """The soul's workspace in Slack. `stop` ends the intake; speech works until the context ends.
@@ -491,6 +498,7 @@ class SlackSurface:
     owners: frozenset[str] = frozenset()
     notes: bool = False
     share: AppShare = field(default_factory=WholeApp)
+    admit: Admit = admit_any
 
     def __post_init__(self) -> None:
         self._open = AsyncExitStack()
@@ -505,7 +513,7 @@ class SlackSurface:
         """Name of the soul; empty before the context is entered."""
 
     async def __aenter__(self) -> SlackSurface:
-        """Identify the bot and set up all parts; events arrive after `connect`.
+        """Identify the bot and set up all parts; nothing is said before `begin`, nor heard before `connect`.
 
         Raises ConfigError if Slack rejects a token; waits while Slack is out of reach.
         """
@@ -533,15 +541,13 @@ class SlackSurface:
             opening.push_async_callback(self._inbox.bot_messages.close)
             opening.push_async_callback(self._inbox.modals.close)
             opening.push_async_callback(self._sockets.close)
-            opening.push_async_callback(self.speaker.close)
-            if not self.share.is_shared:
-                self.speaker.begin()
             self._open = opening.pop_all()
         return self
 
     async def _identity(self, session: ClientSession) -> SlackWorkspace:
         web = make_web_api(self.access, session, self.clock, self._scopes)
         me = await authenticate(web, self.access)
+        await self.admit(me.team, me.bot)
         self.hearing.other.since = web.now()
         ids = ChannelIdTable(self.journal, me.team)
         web.channel_now = ids.current_id
@@ -631,6 +637,12 @@ class SlackSurface:
     def _read_missed(self) -> None:
         self.catch_up.wake(missed=self.hearing.was_deaf)
         self.hearing.was_deaf = False
+
+    def begin(self) -> None:
+        """Clear statuses of the daemon that worked before, and let turns speak."""
+        self._open.push_async_callback(self.speaker.close)
+        if not self.share.is_shared:
+            self.speaker.begin()
 
     async def connect(self, life: int = 0) -> None:
         """Open the sockets, and do the background work of this daemon's roles.

@@ -195,6 +195,7 @@ async def office(
             notes=notes,
         ) as slack,
     ):
+        slack.begin()
         await slack.connect()
         yield Office(
             url=url,
