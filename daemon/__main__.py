@@ -156,6 +156,8 @@ def _add_journal_commands(add: Add) -> None:
     lost = "with --to: write back what the database has lost, from the copy that has most"
     move.add_argument("--tail", action="store_true", help=lost)
     _add_journal_option(move)
+    drop = add("drop-copy", _drop_copy, "with DATABASE_URL: wait no more for a machine whose disk is gone")
+    drop.add_argument("machine", metavar="NAME", help="its MACHINE, as doctor names it")
 
 
 def _add_journal_option(command: argparse.ArgumentParser) -> None:
@@ -171,7 +173,7 @@ def _journal(asked: argparse.Namespace) -> Path:
         with _loading():
             from daemon.app.copy_commands import update_copy
 
-        update_copy(settings.journal_path, settings.database_url)
+        update_copy(settings.journal_path, settings.database_url, settings.machine_name)
     else:
         from daemon.engine.journal.copy_mark import refuse_copy_at
 
@@ -268,7 +270,8 @@ def _with_tour(settings: Settings) -> tuple[Settings, Path]:
 
 def _settings() -> Settings:
     settings = load()
-    begin_log(settings.log_level, settings.log_format)
+    machine = settings.machine_name if settings.database_url else ""
+    begin_log(settings.log_level, settings.log_format, machine)
     for warning in (*misspelt(), *unreadable_lines(), *taken_for_false()):
         log.warning("%s", warning)
     return settings
@@ -432,6 +435,21 @@ def _move(asked: argparse.Namespace) -> int:
     lines = move_back(path, url, asked.back) if asked.back else move_to_log(path, url, tail=asked.tail)
     for line in lines:
         print(line, flush=True)
+    return 0
+
+
+def _drop_copy(asked: argparse.Namespace) -> int:
+    url = load().database_url
+    if not url:
+        raise ConfigError("DATABASE_URL is not set: only with it do machines have copies.")
+    with _loading():
+        from daemon.app.copy_commands import drop_copy
+
+    try:
+        print(drop_copy(url, asked.machine))
+    except LookupError as unknown:
+        print(unknown.args[0], file=sys.stderr)
+        return 1
     return 0
 
 

@@ -47,7 +47,7 @@ from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.tree_share import AllTrees, TreeShare
 from daemon.inner_life.programs.placement import ProgramPlacement
 from daemon.kinds import SOUL_KINDS
-from daemon.settings.home import create_home, version
+from daemon.settings.home import create_home, version, write_private
 from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import CONSOLE_TOKEN_FILE, TokenFile
 from daemon.turn.reservations import CallReservations
@@ -111,6 +111,10 @@ class ClusterServices:
     async def make_token(self, file: TokenFile) -> str:
         made = f"{secrets.token_urlsafe(32)}\n"
         text = await self._until_there(lambda: asyncio.to_thread(self.files.create, file.name, made))
+        try:
+            write_private(self._settings.soul_home / file.name, text)  # for commands on this machine
+        except OSError as error:
+            log.warning("Could not write %s for commands: %s", file.name, error.strerror)
         return text.strip()
 
     @asynccontextmanager

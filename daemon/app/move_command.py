@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from daemon.app.copy_commands import compare_with_log, difference_sentence, update_copy
+from daemon.app.copy_commands import compare_with_log, difference_sentence, soul_schema, update_copy
 from daemon.app.journal_commands import backup_journal, verify_journal
 from daemon.cluster.log_server import (
     Connection,
@@ -89,7 +89,7 @@ def _transfer(move: Move, tables: WritableTables, connection: Connection, *, tai
     tables.begin()
     with connection.transaction():
         lock_schema(connection)
-        alive = prepare_locked(connection) or machines_alive(connection)
+        alive = prepare_locked(connection, soul_schema()) or machines_alive(connection)
         if alive:
             raise JournalError(f"Daemons that use this log are alive ({', '.join(alive)}): stop them first.")
         connection.execute("lock table entry in exclusive mode")
@@ -119,8 +119,8 @@ def _fill(move: Move, tables: WritableTables, connection: Connection, *, tail: b
     read = compare_rows(tables.rows(last), log_rows(connection, last))
     if not read.are_equal or folded_rows(connection) != _folded(tables):
         raise JournalError(f"What was read back from {move.where} differs: nothing was moved.")
-    digest = read.there.hex[:16]
-    return f"{move.where}: {last - there} entries written; all {last} were read back, and are the same ({digest})"
+    digest, said = read.there.hex[:16], f"{last - there} entries written; all {last} were read back"
+    return f"{move.where}: {said}, and are the same ({digest})"
 
 
 def _refusal(move: Move, there: int, begins: LogComparison) -> str:

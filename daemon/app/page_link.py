@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from config import Settings
+from daemon.app.discovery import load_for_log
 from daemon.console.access import PageCredentials, read_or_make_token
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal_file import lock_holder
@@ -55,16 +57,28 @@ async def make_page_link(settings: Settings, now: Callable[[], float]) -> str:
     """
     if not lock_holder(settings.journal_path):
         raise ConfigError(NOT_RUNNING.format(home=settings.soul_home))
-    token = settings.console_token or read_token(settings.soul_home)
     here = _text_or_empty(settings.address_path)
-    if not token or not here:
-        raise ConfigError(
-            f"{settings.soul_home} no longer holds the token or the address of the daemon that runs there: "
-            "start it again."
-        )
-    page = settings.console_url.rstrip("/") or here
-    credentials = PageCredentials.open_home(settings.soul_home, token, now)
-    return f"{page}/?token={await credentials.make_link()}"
+    async with _open_credentials(settings, now) as credentials:
+        if not credentials or not here:
+            raise ConfigError(
+                f"{settings.soul_home} no longer holds the token or the address of the daemon that runs "
+                "there: start it again."
+            )
+        page = settings.console_url.rstrip("/") or here
+        return f"{page}/?token={await credentials.make_link()}"
+
+
+@asynccontextmanager
+async def _open_credentials(
+    settings: Settings, now: Callable[[], float]
+) -> AsyncIterator[PageCredentials | None]:
+    if settings.database_url:
+        module = await load_for_log("log_credentials")
+        async with module.log_credentials(settings, now) as credentials:
+            yield credentials
+        return
+    token = settings.console_token or read_token(settings.soul_home)
+    yield PageCredentials.open_home(settings.soul_home, token, now) if token else None
 
 
 def _text_or_empty(path: Path) -> str:

@@ -5,7 +5,7 @@ A newer daemon migrates when no older one is alive. An older daemon never uses a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,20 +33,26 @@ TABLES_OF_OTHERS = ("entry", "pending", "lease", "soul_daemon", "procrastinate_j
 class LogSchema:
     """Statements for a new log of this version, and those that lead to a version from the one before it.
 
+    `kinds` are those of the entries that the program knows: one with more of them is newer, too. Without
+    any, they are not looked at.
     Until it has migrated, a daemon reads only the table `entry`: its columns are added to, never changed.
     """
 
     version: int
     tables: Sequence[str]
     migrations: Mapping[int, str] = field(default_factory=dict)
+    kinds: frozenset[str] = frozenset()
 
 
-def make_schema() -> LogSchema:
+KINDS_COLUMN = "alter table soul_log add column if not exists kinds text[] not null default '{}'"
+
+
+def make_schema(kinds: Iterable[str] = ()) -> LogSchema:
     """Return the schema of this program: the tables of all that keeps something beside the journal."""
     of_procrastinate = SchemaManager.get_schema()
-    shared = (SPENDING_TABLES, FILE_TABLES)
-    tables = (LOG_TABLES, APPEND, of_procrastinate, MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS, *shared)
-    return LogSchema(version=LOG_VERSION, tables=tables)
+    shared = (MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS, SPENDING_TABLES, FILE_TABLES)
+    tables = (LOG_TABLES, KINDS_COLUMN, APPEND, of_procrastinate, *shared)
+    return LogSchema(version=LOG_VERSION, tables=tables, kinds=frozenset(kinds))
 
 
 def prepare_log(connection: Connection, schema: LogSchema | None = None) -> Sequence[str]:
@@ -82,14 +88,30 @@ def prepare_locked(connection: Connection, schema: LogSchema | None = None) -> S
     found = log_version(connection)
     if found is None:
         _make_tables(connection, schema)
-    elif found > schema.version:
+        return ()
+    if found > schema.version:
         raise ConfigError(newer_log_sentence(found, schema.version))
-    elif found < schema.version:
+    kinds = frozenset(value(connection, "select kinds from soul_log"))
+    _check_kinds(connection, kinds, schema)
+    if found < schema.version or (schema.kinds and kinds != schema.kinds):
         alive = machines_alive(connection)
         if alive:
             return alive
         _migrate(connection, found, schema)
     return ()
+
+
+def _check_kinds(connection: Connection, kinds: frozenset[str], schema: LogSchema) -> None:
+    """Raise ConfigError if the log has, or may get, entries that this program does not know."""
+    unknown = sorted(kinds - schema.kinds)
+    if not unknown or not schema.kinds:
+        return
+    written = value(connection, "select exists(select from entry where kind = any(%s))", unknown)
+    if written or machines_alive(connection):
+        raise ConfigError(
+            f"The log in DATABASE_URL may hold entries that this program does not know"
+            f" ({', '.join(unknown)}): update it, as the other daemons were."
+        )
 
 
 def log_version(connection: Connection) -> int | None:
@@ -138,7 +160,9 @@ def claim_workspace(connection: Connection, team: str, app: str) -> None:
 def _make_tables(connection: Connection, schema: LogSchema) -> None:
     for statements in schema.tables:
         connection.execute(statements.encode())
-    connection.execute("insert into soul_log(version) values(%s)", (schema.version,))
+    connection.execute(
+        "insert into soul_log(version, kinds) values(%s, %s)", (schema.version, sorted(schema.kinds))
+    )
 
 
 def _migrate(connection: Connection, found: int, schema: LogSchema) -> None:
@@ -146,6 +170,8 @@ def _migrate(connection: Connection, found: int, schema: LogSchema) -> None:
     for version in range(found + 1, schema.version + 1):
         connection.execute(schema.migrations[version].encode())
     connection.execute("update soul_log set version = %s", (schema.version,))
+    if schema.kinds:
+        connection.execute("update soul_log set kinds = %s", (sorted(schema.kinds),))
 
 
 def _end_dead_sessions(connection: Connection) -> None:

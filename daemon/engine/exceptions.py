@@ -31,9 +31,13 @@ class JournalLocked(JournalError):
 
 
 class CopyAhead(JournalError):
-    """The copy has entries that the log has lost."""
+    """The copy has entries that the log has lost. `last` is the last of them."""
 
     recorded_name = "CopyAhead"
+
+    def __init__(self, reason: str, last: int = 0) -> None:
+        super().__init__(reason)
+        self.last = last
 
 
 class JournalVersionError(JournalError):

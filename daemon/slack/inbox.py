@@ -520,7 +520,7 @@ class Inbox:
         self, key: str, message: SlackMessage, address: Address, called_by: str, late: str
     ) -> MessageEntry:
         words = await self._people.describe(message, at_once=self._urgent(message), readers=True)
-        where = self._people.conversation_info(message)
+        where, before = self._people.conversation_info(message), self._journal.last_seq_of_all()
         place = ConversationOpened(
             team=self._me.team,
             channel=message.channel,
@@ -535,7 +535,7 @@ class Inbox:
         known, entry = await self._journal.open_with(
             key, place, event, first_key=first, author=message.author
         )
-        self.audiences.note_recorded(known.event)
+        await self.audiences.record_opened(known.event, before)
         return await self._complete(known, entry, message, words, event)
 
     def _is_late(self, known: Entry[ConversationOpened] | None, message: SlackMessage) -> bool:

@@ -288,17 +288,24 @@ class AudienceTracker:
         self._people.forget_audience(channel)
         await self.record_found(channel, "", ts)
 
-    def note_recorded(self, said: ConversationOpened | AudienceChanged) -> None:
-        self._noted[said.channel] = said.audience
+    async def record_opened(self, opened: ConversationOpened, before: int) -> None:
+        """Note the audience of an opened conversation, decided when `before` was the journal's last seq."""
+        self._noted[opened.channel] = opened.audience
+        await self._doubt(opened.channel, opened.audience, before)
 
     async def record_found(self, channel: str, audience: str, ts: str) -> None:
         if self._latest(channel) == audience:
             return
         before = self._journal.last_seq_of_all()
         await self._record(channel, audience, ts)
-        if self._recorded and self._recorded.contradicts(channel, audience, before):
-            # Another daemon has found another audience: nobody knows, so the next message looks up again.
-            await self._record(channel, "", f"{ts}:doubt:{self._journal.last_seq_of_all()}")
+        await self._doubt(channel, audience, before)
+
+    async def _doubt(self, channel: str, audience: str, before: int) -> None:
+        """Record that the readers are unknown if another daemon has meanwhile found others: then the next
+        message looks up again.
+        """
+        if audience and self._recorded and self._recorded.contradicts(channel, audience, before):
+            await self._record(channel, "", f"doubt:{self._journal.last_seq_of_all()}")
 
     def _latest(self, channel: str) -> str | None:
         recorded = self._recorded.latest(channel) if self._recorded else None
@@ -308,7 +315,7 @@ class AudienceTracker:
         said = AudienceChanged(team=self._team, channel=channel, audience=audience)
         key = f"audience:{self._team}:{channel}:{ts}"
         entry, _ = await self._journal.append(workspace_thread(self._team), said, key=key, author="core")
-        self.note_recorded(entry.event)
+        self._noted[channel] = entry.event.audience
 
 
 MOVED = ("channel_id_changed", "group_id_changed")

@@ -25,10 +25,11 @@ def say(what: str, **more: Any) -> None:
     print(json.dumps({"what": what, "at": boot_time(), **more}), flush=True)
 
 
-async def belong(url: str, machine: str, cleans_up: str) -> None:
+async def belong(url: str, machine: str, cleans_up: str, sockets: str) -> None:
     async with Membership(url, DaemonFacts(machine=machine)) as membership:
         say("joined", worker=membership.worker_id)
         membership.reach.on_change.append(lambda reachable: say("reach", reachable=reachable))
+        say("sockets", number=await membership.take_sockets(int(sockets)))
         if cleans_up:
             membership.on_death.append(lambda dead: clean_up(dead, cleans_up))
         acting = asyncio.create_task(act(membership))

@@ -57,6 +57,10 @@ class TcpProxy:
         """Reset all connections, and each new one."""
         self._loop.call_soon_threadsafe(self._refuse)
 
+    def strand(self) -> None:
+        """Let nothing through in the connections of now, ever; new ones are not affected."""
+        self._loop.call_soon_threadsafe(self._strand)
+
     def mend(self) -> None:
         """Let everything through again, also what came meanwhile."""
         self._loop.call_soon_threadsafe(self._mend)
@@ -98,6 +102,10 @@ class TcpProxy:
         for link in self._links:
             link.reset()
 
+    def _strand(self) -> None:
+        for link in self._links:
+            link.is_stranded = True
+
     def _mend(self) -> None:
         self._refusing = False
         self._passing.set()
@@ -117,6 +125,7 @@ class ProxiedLink:
         self._proxy = proxy
         self._ends = [client]
         self._dooms_answer = False
+        self.is_stranded = False
 
     async def run(self, client: asyncio.StreamReader, host: str, port: int) -> None:
         """Copy in both directions until one side ends."""
@@ -144,6 +153,8 @@ class ProxiedLink:
                 self._proxy.lost.set()
                 return
             await self._proxy.pass_on()
+            if self.is_stranded:
+                continue
             to.write(piece)
             await to.drain()
             self._proxy.answers += not is_request

@@ -57,9 +57,17 @@ class Nursery:
     def __init__(self) -> None:
         self._ending = AsyncExitStack()
 
-    async def start(self, url: str, machine: str, cleans_up: str = "") -> RunningMember:
+    async def start(self, url: str, machine: str, cleans_up: str = "", sockets: int = 0) -> RunningMember:
         """Start a daemon. `cleans_up`: empty: it does not; `yes`; `never ends`."""
-        command = (sys.executable, "-m", "tests.cluster.membership_process", url, machine, cleans_up)
+        command = (
+            sys.executable,
+            "-m",
+            "tests.cluster.membership_process",
+            url,
+            machine,
+            cleans_up,
+            str(sockets),
+        )
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
         member = RunningMember(machine, process)
         self._ending.push_async_callback(member.kill)

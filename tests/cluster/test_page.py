@@ -1,4 +1,4 @@
-"""The page on any daemon: buttons, sessions and the stream of entries outlive the daemon that they came from."""
+"""The page on any daemon: buttons, sessions and streams outlive the daemon that they came from."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiohttp import ClientResponse, ClientSession
 
 from rehearsal.people import ALICE, SOUL
 from tests.attention import until
-from tests.cluster.daemons import SIGNED_IN, Machine, machine
+from tests.cluster.daemons import SIGNED_IN, Machine, cluster_env, machine
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.stories.choosing import choice, turning
-from tests.stories.process import Around, around
+from tests.stories.process import Around, around, start
 from tests.stories.stage import reply
 
 __all__ = ["log_url", "postgres_server"]
@@ -105,7 +104,9 @@ async def test_the_stream_of_a_page_goes_on_where_it_was_on_another_daemon(
         await second.wait_until_at_work()
 
 
-@pytest.mark.parametrize("path", ["/console/threads", "/console/costs", "/console/state", "/console/health"])
-async def test_views_of_a_standby_are_there(tmp_path: Path, log_url: str, path: str) -> None:
-    async with two(tmp_path, log_url) as (_, _first, second):
-        assert "error" not in await second.get(path)
+async def test_the_views_of_a_standby_and_a_link_to_them_are_there(tmp_path: Path, log_url: str) -> None:
+    async with two(tmp_path, log_url) as (place, _, second):
+        for path in ("threads", "costs", "state", "health", "questions", "people"):
+            assert "error" not in await second.get(f"/console/{path}")
+        asked = await start(tmp_path / "second", "link", **cluster_env(place, log_url, "second"))
+        assert (await asked.communicate())[0].decode().startswith(f"{second.url}/?token=")

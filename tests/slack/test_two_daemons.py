@@ -12,6 +12,7 @@ import pytest
 from daemon.kinds import ConversationOpened, IncomingMessage, OverheardMessage, StopRequest
 from daemon.slack.inbox import ORIGINAL_PATIENCE
 from rehearsal.people import ALICE, BOB
+from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.slack.office import ME, until
 from tests.slack.test_order import ANSWER, CALL, LATER, REPLY, ROOT, addresses
 from tests.slack.two_daemons import TwoDaemons, two_daemons
@@ -22,9 +23,13 @@ EDIT = {**CALL, "subtype": "message_changed", "message": EDITED, "previous_messa
 FILE = {"id": "F0PICTURE01", "name": "cat.png", "mimetype": "image/png"}
 
 
+__all__ = ["log_url", "postgres_server"]
+pytestmark = NEEDS_POSTGRES
+
+
 @pytest.fixture
-async def two(tmp_path: Path) -> AsyncIterator[TwoDaemons]:
-    async with two_daemons(tmp_path) as two:
+async def two(log_url: str, tmp_path: Path) -> AsyncIterator[TwoDaemons]:
+    async with two_daemons(log_url, tmp_path) as two:
         yield two
 
 
@@ -33,6 +38,7 @@ async def test_a_reply_at_one_daemon_before_its_call_at_another_is_answered(two:
     assert two.a.taken() == []
     await two.event_to(two.a, CALL)
     await until(lambda: two.b.woken)
+    await two.settle()
     assert addresses(two.a) == [("mention", "@Claudius hello"), ("follow-up", "and me?")]
     assert len({*two.a.woken, *two.b.woken}) == 1
 
@@ -44,8 +50,9 @@ async def test_a_reply_that_comes_while_another_daemon_records_its_call_is_answe
     await until(lambda: len(two.a.unacked()) == 1)
     assert two.a.taken() == []
     two.a.wire.held["users.info"].set()
-    await two.a.acked()
+    await two.settle()
     await until(lambda: two.b.woken)
+    await two.settle()
     assert addresses(two.a) == [("mention", "@Claudius hello"), ("follow-up", "and me?")]
 
 
@@ -73,7 +80,7 @@ async def test_an_edit_waits_while_another_daemon_records_its_message(two: TwoDa
     await until(lambda: len(two.a.wire.told("users.info")) > 2)
     await two.hand_over(two.b, edit)
     two.a.wire.held["users.info"].set()
-    await two.a.acked()
+    await two.settle()
     heard = two.a.one(OverheardMessage)
     assert heard.event.text == "and us?"
     assert [entry.seq < heard.seq for entry in two.a.entries(IncomingMessage)] == [True, True]
@@ -86,7 +93,7 @@ async def test_an_edit_of_a_message_that_nobody_records_waits_only_for_a_moment(
     await two.hand_over(two.b, edit)
     await until(lambda: two.b.clock.sleepers > 0)
     await two.b.clock.advance(ORIGINAL_PATIENCE)
-    await two.b.acked()
+    await two.settle()
     assert two.a.one(OverheardMessage).event.text == "and us?"
 
 
@@ -103,7 +110,7 @@ async def test_the_two_events_of_a_mention_at_two_daemons_are_one_message(
     await two.hand_over(two.b, second)
     await until(lambda: len(two.a.wire.told("users.info")) >= 2)
     two.a.wire.held["users.info"].set()
-    await two.a.acked()
+    await two.settle()
     said = two.a.one(IncomingMessage)
     assert len(two.a.entries(ConversationOpened)) == 1
     completed = [entry.event for entry in two.a.entries(OverheardMessage)]
@@ -114,6 +121,7 @@ async def test_the_two_events_of_a_mention_at_two_daemons_are_one_message(
 async def test_a_stop_at_one_daemon_stops_the_turn_at_another(two: TwoDaemons) -> None:
     await two.event_to(two.a, CALL)
     await begins(two.a, two.a.one(IncomingMessage))
+    await two.settle()
     two.b.woken.clear()
     await two.event_to(two.b, {**ANSWER, "user": ALICE.id, "text": "stop", "ts": LATER})
     [stop] = two.a.entries(StopRequest)

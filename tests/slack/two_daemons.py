@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,16 @@ from typing import Any
 from aiohttp import ClientSession
 
 from daemon.engine.event import Entry
+from daemon.engine.journal.postgres_log import connect, install_log
+from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.kinds import WorkerStarted
+from daemon.kinds import SOUL_KINDS
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from rehearsal.people import SOUL
 from tests.clock import FakeClock, TrueClock
 from tests.slack.app_shares import SharedApp
-from tests.slack.office import OPEN, Notebook, Office, access, until, workspace
+from tests.slack.office import OPEN, FaultyDisk, Office, access, until, workspace
 from tests.slack.wire import Wire
 
 
@@ -47,9 +50,14 @@ class TwoDaemons:
         await until(lambda: any(one["event_id"] == id and one["attempts"] for one in deliveries()))
 
     async def event_to(self, daemon: Office, event: dict[str, Any]) -> None:
-        """Send an event to this daemon; return after the ack."""
+        """Send an event to this daemon; return after the ack, with both copies up to date."""
         await self.hand_over(daemon, event)
-        await daemon.acked()
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until all is acked and both copies are up to date."""
+        await self.a.acked()
+        await until(lambda: self.a.journal.last_seq_of_all() == self.b.journal.last_seq_of_all())
 
     def _sockets(self, daemon: Office) -> object:
         return self.app.links[id(daemon.slack)]
@@ -70,18 +78,41 @@ async def die(two: TwoDaemons, daemon: Office, name: str) -> None:
     two.app.lose(name)
 
 
+class SharedNotebook(FaultyDisk, SharedJournal):
+    """Copy of a log, with a daemon of its own."""
+
+    def __init__(self, path: Path, clock: FakeClock, url: str, name: str) -> None:
+        folder = path / name
+        folder.mkdir()
+        SharedJournal.__init__(self, folder / "journal.db", clock, SOUL_KINDS, url=url, name=name)
+        self.lost = set()
+
+
+def install(url: str) -> None:
+    """Make the tables of an empty log."""
+    with closing(connect(url, "test")) as connection:
+        install_log(connection)
+
+
 @asynccontextmanager
 async def two_daemons(
-    path: Path, allowed: AccessPolicy = OPEN, *, clock: FakeClock | None = None, notes: bool = False
+    url_of_log: str,
+    path: Path,
+    allowed: AccessPolicy = OPEN,
+    *,
+    clock: FakeClock | None = None,
+    notes: bool = False,
 ) -> AsyncIterator[TwoDaemons]:
     clock, wire, app, lives = clock or FakeClock(), Wire(), SharedApp(), dict[str, int]()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         world, url = await enter(workspace(path, TrueClock(clock), wire))
-        session, journal = await enter(ClientSession()), await enter(Notebook(path / "journal.db", clock))
+        session = await enter(ClientSession())
+        install(url_of_log)
         offices = list[Office]()
         for name in ("a", "b"):
             woken = list[str]()
+            journal = await enter(SharedNotebook(path, clock, url_of_log, name))
             slack = SlackSurface(
                 access(url),
                 allowed,

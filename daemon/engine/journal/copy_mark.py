@@ -10,7 +10,11 @@ from daemon.engine.exceptions import JournalError, JournalMisplaced
 from daemon.engine.journal.journal_file import open_readonly
 from daemon.engine.journal.rows import JournalTables
 
-COPY_MARK = "create table if not exists copy_of(log text not null)"
+COPY_TABLES = (
+    "create table if not exists copy_of(log text not null)",
+    "create table if not exists copy_uncleared(seq integer primary key)",
+)
+"""Tables of a copy alone: its log, and the forgetting entries whose words its file may still hold."""
 
 UNMEANT_COPY = (
     "{path} is a copy of a journal in PostgreSQL, and DATABASE_URL is not set: set it, or make a journal of"
@@ -20,13 +24,15 @@ UNMEANT_COPY = (
 
 def mark_as_copy(connection: sqlite3.Connection, log_id: str) -> None:
     """Note that these tables are a copy of this log, unless they are marked."""
-    connection.execute(COPY_MARK)
+    for table in COPY_TABLES:
+        connection.execute(table)
     connection.execute("insert into copy_of select ? where not exists(select 1 from copy_of)", (log_id,))
 
 
 def unmark_copy(connection: sqlite3.Connection) -> None:
     """Make these tables a journal of its own."""
-    connection.execute("drop table if exists copy_of")
+    for table in ("copy_of", "copy_uncleared"):
+        connection.execute(f"drop table if exists {table}")
 
 
 def copied_log(tables: JournalTables) -> str | None:

@@ -12,7 +12,7 @@ LOG_TABLES = """
 create table if not exists soul_log(
   one boolean primary key default true check (one), id uuid not null default gen_random_uuid(),
   version integer not null, team text not null default '', app text not null default '',
-  complete boolean not null default true);
+  complete boolean not null default true, clean bigint not null default 0);
 
 create table if not exists entry(
   seq bigint primary key, thread text not null, kind text not null, author text not null, body text not null,
@@ -27,11 +27,25 @@ create unique index if not exists entry_opens_thread on entry(thread) where kind
 
 create table if not exists pending(seq bigint primary key, thread text not null);
 create table if not exists lease(thread text primary key, epoch bigint not null);
+
+create table if not exists soul_copy(
+  machine text primary key, cleared bigint not null default 0, has bigint not null default 0);
+
+-- Statistics of the planner would keep words that are forgotten.
+alter table entry alter column body set statistics 0;
+alter table entry alter column key set statistics 0;
+alter index entry_by_key alter column 1 set statistics 0;
 """
 """Tables of the log. `soul_log` has one row: which log this is, of which workspace and version.
 
 `pending` and `lease` are projections, as in SQLite. `writer` is the worker that wrote the entry.
+`soul_log.clean` is the last entry of forgetting whose words the log holds no more, `soul_copy.cleared` the
+last entry up to which the copy of this machine holds no forgotten words. `soul_copy.has` is the last entry
+of a copy that had entries which the log lacks.
 """
+
+LACKS_ENTRIES = "SL001"
+"""SQLSTATE of a log that lacks entries which a copy has: nothing is appended until they are back."""
 
 APPEND = """
 create or replace function soul_append(batch jsonb, writer bigint, jobs boolean) returns jsonb
@@ -43,6 +57,11 @@ begin
   perform pg_advisory_xact_lock(7305, hashtext(current_schema));
   select coalesce(max(seq), 0) into before from entry;
   last := before;
+  if exists(select from soul_copy where has > before) then
+    raise exception 'the copy of % has the entry %, and the log ends at %',
+      (select machine from soul_copy order by has desc limit 1), (select max(has) from soul_copy), before
+      using errcode = 'SL001';
+  end if;
   for one in select value from jsonb_array_elements(batch) loop
     what := ''; ref := null; the_cause := (one->>'cause')::bigint;
     the_closes := array(select value::bigint from jsonb_array_elements_text(one->'closes'));
