@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 import psycopg
 
 from config import Settings
-from daemon.app.copy_commands import update_copy
+from daemon.app.copy_commands import soul_schema, update_copy
 from daemon.app.machines import FollowDeath
 from daemon.app.peer_services import PeerServices
 from daemon.app.start_lines import STANDING_BY
@@ -293,7 +293,7 @@ async def join_machines(settings: Settings, clock: Clock, listener: socket) -> A
     membership = Membership(url, _facts(settings, listener), time)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        start = LogStart(url)
+        start = LogStart(url, schema=soul_schema())
         async with waiting_page(settings, clock, listener, start):
             server = await _wait_for_log(start, url_of_socket(listener))
             await _make_copy(settings)
@@ -339,9 +339,10 @@ async def _wait_for_log(start: LogStart, here: str) -> ServerFacts:
 
 async def _make_copy(settings: Settings) -> None:
     """Bring the copy up to date in another thread: a long copy would keep the heartbeat waiting."""
+    path, url = settings.journal_path, settings.database_url
     while True:
         try:
-            return await asyncio.to_thread(update_copy, settings.journal_path, settings.database_url)
+            return await asyncio.to_thread(update_copy, path, url, settings.machine_name)
         except LogUnreachable as away:
             log.warning("The copy of the log is made as soon as that is possible: %s", away)
             await asyncio.sleep(RETRY_SECONDS)

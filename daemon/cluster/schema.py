@@ -16,6 +16,7 @@ from daemon.cluster.file_table import FILE_TABLES
 from daemon.cluster.log_server import Connection, LogUnreachable
 from daemon.cluster.membership_tables import MEMBERSHIP_FUNCTIONS, MEMBERSHIP_TABLES
 from daemon.cluster.shared_spending import SPENDING_TABLES
+from daemon.cluster.tree_wake import TREE_WAKE
 from daemon.engine.journal.log_schema import APPEND, LOG_TABLES, LOG_VERSION
 from daemon.settings.parse import ConfigError
 
@@ -50,7 +51,7 @@ KINDS_COLUMN = "alter table soul_log add column if not exists kinds text[] not n
 def make_schema(kinds: Iterable[str] = ()) -> LogSchema:
     """Return the schema of this program: the tables of all that keeps something beside the journal."""
     of_procrastinate = SchemaManager.get_schema()
-    shared = (MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS, SPENDING_TABLES, FILE_TABLES)
+    shared = (MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS, TREE_WAKE, SPENDING_TABLES, FILE_TABLES)
     tables = (LOG_TABLES, KINDS_COLUMN, APPEND, of_procrastinate, *shared)
     return LogSchema(version=LOG_VERSION, tables=tables, kinds=frozenset(kinds))
 
