@@ -20,6 +20,7 @@ import psycopg
 from config import Settings
 from daemon.app.copy_commands import soul_schema, update_copy
 from daemon.app.machines import FollowDeath
+from daemon.app.peer_services import PeerServices
 from daemon.app.start_lines import STANDING_BY
 from daemon.app.waiting_page import waiting_page
 from daemon.cluster.daemon_facts import AtWork, DaemonFacts, DaemonRow
@@ -84,6 +85,7 @@ class ClusterServices:
         membership: Membership,
         server: ServerFacts,
         files: FileTable,
+        queries: LogQueries,
         reservations: CallReservations,
     ) -> None:
         self._settings = settings
@@ -97,6 +99,7 @@ class ClusterServices:
         self.is_at_work = False
         self.roles = Roles(membership)
         self.share = SlackShare(membership, self.roles)
+        self.peers: PeerServices = PeerServices(settings, membership, self.roles, queries, self.confirm)
         self.clock = clock
         self.trees: TreeShare = AllTrees(lambda: membership.is_sure, follows=True)
         if settings.at_work == "all":
@@ -155,14 +158,15 @@ class ClusterServices:
         self.died.result()
         raise asyncio.CancelledError
 
+    async def confirm(self) -> None:
+        """Wait until this daemon is sure that it does not count as dead. Raises FencedError."""
+        while not self._membership.is_sure:
+            if self._membership.counted_as_dead:
+                raise FencedError("this daemon counts as dead")
+            await asyncio.sleep(HEARTBEAT_SECONDS / 10)
+
     def make_placement(self, journal: Journal) -> ProgramPlacement | None:
         membership = self._membership
-
-        async def confirm() -> None:
-            while not membership.is_sure:
-                if membership.counted_as_dead:
-                    raise FencedError("this daemon counts as dead")
-                await asyncio.sleep(HEARTBEAT_SECONDS / 10)
 
         def is_alive(worker: int) -> bool:
             return any(row.worker_id == worker for row in membership.alive)
@@ -174,9 +178,15 @@ class ClusterServices:
                 worker_id=membership.worker_id,
                 has_role=lambda: self.roles.holds("inner life"),
                 is_alive=is_alive,
-                confirm=confirm,
+                confirm=self.confirm,
             ),
         )
+
+    async def connect_peers(self, stack: AsyncExitStack) -> None:
+        async def connect() -> object:
+            return await stack.enter_async_context(self.peers.connected(self.files))
+
+        await self._until_there(connect)
 
     async def admit(self, team: str, bot: str) -> None:
         def claim() -> None:
@@ -293,8 +303,9 @@ async def join_machines(settings: Settings, clock: Clock, listener: socket) -> A
         queries = await enter(LogQueries(url, membership.session_name("asking")))
         reservations = await enter(SharedReservations(queries, membership.worker_id))
         shared_clock = time if isinstance(clock, SystemClock) else clock  # a clock of tests has its own time
-        services = ClusterServices(settings, shared_clock, membership, server, files, reservations)
+        services = ClusterServices(settings, shared_clock, membership, server, files, queries, reservations)
         stack.push_async_callback(services.close)
+        await services.connect_peers(stack)
         yield services
 
 

@@ -136,6 +136,7 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
         here, clock = url_of_socket(listener), machines.clock
         credentials = await machines.make_credentials()
         app = await _make_application(stack, settings, clock, rehearsal, credentials, machines.files)
+        machines.peers.mount(app)
         journal = await stack.enter_async_context(machines.open_journal(options.writer))
         write_address(settings.address_path, here)
         texts = _make_prompt_files(folder, journal, own, options.processes)
@@ -143,11 +144,13 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
         slack = make_slack(settings, access, journal, clock, turns.wake, machines.share, machines.admit)
         clients = await mount_soul_server(settings, app, folder, machines.make_token)
         secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
+        place, called = machines.peers.place_servers(journal), options.servers
         tools = make_tool_services(
-            secret, clock, journal, folder, slack, here, options.servers, rehearsal, machines.files
+            secret, clock, journal, folder, slack, here, called, rehearsal, machines.files, place
         )
         services = await _make_services(stack, settings, machines, journal, texts, slack, tools, here)
         view = mount_status(app, services, files, machines)
+        await stack.enter_async_context(machines.peers.stating_digests(folder, clock))
         await _serve(stack, app, listener, slack)
         yield OpenDaemon(
             url=here,

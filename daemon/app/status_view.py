@@ -58,7 +58,7 @@ def mount_status(
         ready=services.budget.preload,
         details=view.details,
         inner=view.inside,
-        thinking=services.thinking,
+        thinking=machines.peers.show_thoughts(services.thinking),
         is_log_away=lambda: machines.is_log_away,
         lag=machines.lag,
     )
