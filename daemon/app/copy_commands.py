@@ -45,10 +45,10 @@ def update_copy(path: Path, url: str, machine: str = "") -> None:
             with hold_lock(path), closing(PostgresLog(url, NAME)) as shared:
                 kinds, machine = with_engine_kinds(SOUL_KINDS), machine or socket.gethostname()
                 with closing(open_copy(path, shared, kinds, machine)) as tables:
-                    copy = JournalCopy(tables, kinds)
+                    copy = JournalCopy(tables, kinds, machine)
                     copy.finish_forgetting()
                     copy.catch_up(shared, shared.last())
-                    copy.clear(shared, machine)
+                    copy.clear(shared)
         except JournalLocked:
             _wait_for_follower(path, upto)
 

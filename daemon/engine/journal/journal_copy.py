@@ -41,8 +41,9 @@ class JournalCopy:
     It blanks what an entry of forgetting names when it folds that entry.
     """
 
-    def __init__(self, store: WritableTables, kinds: EventCodec) -> None:
+    def __init__(self, store: WritableTables, kinds: EventCodec, machine: str) -> None:
         self._store = store
+        self._machine = machine
         self._kinds = kinds
         self._file = _file_id(store.path)
         self.folding = threading.RLock()
@@ -106,7 +107,7 @@ class JournalCopy:
             self._forget(_written(row))
         self._store.commit()
 
-    def clear(self, log: PostgresLog, machine: str) -> None:
+    def clear(self, log: PostgresLog) -> None:
         """Remove forgotten words from the file, delete its index, and report it to the log.
 
         Raises sqlite3.Error, OSError and psycopg.Error.
@@ -115,7 +116,7 @@ class JournalCopy:
         if connection.execute("select 1 from copy_uncleared").fetchone():
             self._store.scrub()
             connection.execute("delete from copy_uncleared")
-        log.report_cleared(machine, self.upto)
+        log.report_cleared(self._machine, self.upto)
         self.is_reported = True
 
     def unerased(self) -> Sequence[int]:
@@ -135,6 +136,7 @@ class JournalCopy:
         """Raise CopyAhead if the log has lost entries that this copy has, JournalDamaged if it has others."""
         there = log.last()
         if self.upto > there:
+            log.note_ahead(self._machine, self.upto)
             raise copy_ahead(self._store, there)
         why = "" if copied_log(self._store) == log.log_id() else "it is of another log"
         why = why or _difference(self._store, log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 log = logging.getLogger(__name__)
@@ -24,9 +25,10 @@ class LogState(NamedTuple):
 
 
 class LogContact:
-    """Times of answers. Its methods may be called in any thread."""
+    """Times of answers. Its methods may be called in any thread; `changed` is called in the follower's."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
         self._heard = _steady()
         self._since = time.time()
         self._why = ""
@@ -37,14 +39,16 @@ class LogContact:
         if not state.reachable:
             log.warning("The log is back, after %.1f s.", time.time() - state.since)
             self._since = time.time()
+            self._changed()
 
     def note_failure(self, why: str) -> None:
-        if self.state(0).reachable:
+        state, self._why = self.state(0), why
+        if state.reachable:
             self._since = time.time()
             log.error(
                 "The log in PostgreSQL is away (%s): nothing is acknowledged or begun until it is back.", why
             )
-        self._why = why
+            self._changed()
 
     def state(self, behind: int) -> LogState:
         silent = _steady() - self._heard
