@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import sqlite3
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import daemon.engine.journal.journal as journal_module
 from daemon.engine.clock import Clock
@@ -20,11 +22,40 @@ from rehearsal.postgres_server import FAST
 from rehearsal.shared_postgres import share_postgres
 from tests.postgres import SESSIONS, new_log, run_folder
 
-SETTING = "JOURNAL"
+ABOUT_FILES = {
+    "engine/test_digests.py": (
+        "an_older_journal_gets_its_digests",
+        "a_disk_that_is_full_keeps_no_daemon_from_its_start",
+        "what_was_damaged_before_gets_a_digest",
+        "a_kill_at_any_commit_of_it",
+    ),
+    "engine/test_erasing.py": (
+        "what_cannot_be_deleted_beside_it_holds_it_up",
+        "a_kill_at_any_commit_ends_forgotten",
+        "somebody_who_reads_it_as_it_was_holds_it_up",
+        "a_disk_that_is_too_small_for_it",
+        "what_was_folded_of_it_beside_the_journal",
+    ),
+}
+"""Tests of the SQLite file itself, by beginnings of their names: they alter it, or count its commits."""
 
 
-def is_asked_for() -> bool:
-    return os.environ.get(SETTING) == "postgres"
+def is_about_file(item: pytest.Item) -> bool:
+    """True if a test is of the journal's file, and has no sense over a log."""
+    path = item.path.as_posix()
+    return any(
+        path.endswith(file) and item.name.startswith(f"test_{name}")
+        for file, names in ABOUT_FILES.items()
+        for name in names
+    )
+
+
+def is_copy(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            return bool(db.execute("select 1 from sqlite_master where name = 'copy_of'").fetchone())
+    except sqlite3.Error:
+        return False
 
 
 @dataclass(slots=True)
@@ -35,9 +66,14 @@ class LogsOfFiles:
     urls: dict[Path, str] = field(default_factory=dict)
 
     def url_for(self, path: Path) -> str | None:
-        """Return the log of this copy; None if the file is a journal without a log."""
+        """Return the log of this copy; None if the file is a journal without a log.
+
+        Skips a test that opens a duplicate of a copy: it wants the journal as it was then.
+        """
         path = path.absolute()
         if path.exists():
+            if path not in self.urls and is_copy(path):
+                pytest.skip("about a journal's file: it is duplicated")
             return self.urls.get(path)
         url = self.urls[path] = new_log(self.server)
         with connect(url, "tests") as connection:
