@@ -34,9 +34,9 @@ from daemon.app.check import (
     suggest_name,
     well_finding,
 )
-from daemon.app.daemon import budget_warning_line
-from daemon.app.discovery import soul_name
+from daemon.app.discovery import load_for_log, soul_name
 from daemon.app.journal_commands import verify_journal
+from daemon.app.start_lines import budget_warning_line
 from daemon.app.tool_probe import probe_servers
 from daemon.app.wiring import make_claude, make_slack_access, models_by_role
 from daemon.claude.backend import UNKNOWN_VERSION, ModelBackend, ServerDescription, sample_names
@@ -707,6 +707,10 @@ async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[F
     for finding in examine_mcp_mode(settings.mcp_config or project_root() / MCP_FILE, code.servers):
         yield finding
     yield examine_page_access(settings.soul_home, settings.console_token)
+    if settings.database_url:
+        log_checks = await load_for_log("log_checks")
+        for finding in await asyncio.to_thread(log_checks.examine_log, settings):
+            yield finding
     yield examine_journal(settings.journal_path)
     yield await examine_port(settings.host, settings.port, settings.journal_path)
     yield await examine_sandbox(settings.rlm_sandbox)
@@ -744,7 +748,8 @@ async def _workspace_findings(settings: Settings, clock: Clock) -> AsyncIterator
         yield well_finding("slack", said)
         return
     wanted = frozenset(_manifest()["oauth_config"]["scopes"]["bot"])
-    alone = not lock_holder(settings.journal_path)
+    # daemons that share the log are no others
+    alone = not (settings.database_url or lock_holder(settings.journal_path))
     async for finding in examine_slack(make_slack_access(settings), wanted, clock, alone=alone):
         yield finding
 

@@ -181,7 +181,7 @@ def open_copy(path: Path, shared: PostgresLog, kinds: EventCodec, machine: str) 
     Raises CopyAhead, JournalError and psycopg.Error.
     """
     try:
-        why = why_unusable(path, shared, kinds)
+        why = why_unusable(path, shared, kinds, machine)
     except CopyAhead as ahead:
         shared.note_ahead(machine, ahead.last)
         raise
@@ -203,7 +203,7 @@ def _is_empty(path: Path) -> bool:
     return not path.exists() or path.stat().st_size == 0
 
 
-def why_unusable(path: Path, shared: PostgresLog, kinds: EventCodec) -> str:
+def why_unusable(path: Path, shared: PostgresLog, kinds: EventCodec, machine: str) -> str:
     """Return why the file cannot go on as a copy of this log; empty if it can, or does not exist.
 
     Raises CopyAhead if the log lacks entries of the copy, JournalMisplaced for a journal of its own.
@@ -216,11 +216,13 @@ def why_unusable(path: Path, shared: PostgresLog, kinds: EventCodec) -> str:
     except (sqlite3.DatabaseError, JournalError) as error:
         if not is_damage(error):
             raise
-        return keep_unreadable(path, error)
+        if shared.has_copy(machine):
+            return f"it is damaged ({error})"
+        return _keep_unreadable(path, error)
     with closing(store):
         if origin is None:
             _check_moved(store, shared)
-        elif origin != shared.log_id():
+        elif origin != shared.log_id() and shared.last():  # an empty log may have lost what the copy has
             return "it is a copy of another log"
         try:
             return _difference(store, shared) or _wrong_table(store, kinds)
@@ -235,11 +237,9 @@ def _wrong_table(store: WritableTables, kinds: EventCodec) -> str:
     return ""
 
 
-def keep_unreadable(path: Path, damage: Exception) -> str:
-    """Move a file aside that may be a journal of its own, once; return why it cannot go on."""
+def _keep_unreadable(path: Path, damage: Exception) -> str:
+    """Move a file aside that may be a journal of its own; return why it cannot go on."""
     aside = path.with_name(f"{path.name}.unreadable")
-    if aside.exists():  # what came after it was a copy
-        return f"it is damaged ({damage})"
     path.replace(aside)
     return f"it is damaged ({damage}); it is kept as {aside}: delete it unless it was a journal of its own"
 
