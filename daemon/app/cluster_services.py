@@ -139,6 +139,7 @@ class ClusterServices:
             writer,
             url=self._settings.database_url,
             name=f"soul:{self._membership.worker_id}",
+            machine=self._settings.machine_name,
             jobs=self._settings.at_work == "all",
         )
         journal.confirmation = self._membership

@@ -64,7 +64,7 @@ class NoPeers:
         return None
 
 
-class Machines(Protocol):
+class WorkspaceShare(Protocol):
     """Share of this daemon in its workspace.
 
     `clock` is the same for all daemons, and `files` keep what each of them needs. `died` fails once the

@@ -24,7 +24,7 @@ from daemon.app.discovery import (
     prompt_catalogue,
     with_samples,
 )
-from daemon.app.machines import Machines, SingleDaemon
+from daemon.app.machines import SingleDaemon, WorkspaceShare
 from daemon.app.page_link import write_address
 from daemon.app.soul_clients import SoulClients, mount_soul_server
 from daemon.app.status_view import StatusView, mount_status
@@ -118,7 +118,7 @@ class OpenDaemon:
     clients: SoulClients
     view: StatusView
     turns: TurnWaker
-    machines: Machines
+    machines: WorkspaceShare
 
     @property
     def name(self) -> str:
@@ -166,12 +166,14 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
         )
 
 
-async def _join(stack: AsyncExitStack, settings: Settings, clock: Clock, listener: socket) -> Machines:
+async def _join(stack: AsyncExitStack, settings: Settings, clock: Clock, listener: socket) -> WorkspaceShare:
     """Return the share of this daemon; with DATABASE_URL it is one of several."""
     if not settings.database_url:
         return SingleDaemon(settings, clock)
     cluster = await load_for_log("cluster_services")
-    machines: Machines = await stack.enter_async_context(cluster.join_machines(settings, clock, listener))
+    machines: WorkspaceShare = await stack.enter_async_context(
+        cluster.join_machines(settings, clock, listener)
+    )
     return machines
 
 
@@ -204,7 +206,7 @@ def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFuncti
 async def _make_services(
     stack: AsyncExitStack,
     settings: Settings,
-    machines: Machines,
+    machines: WorkspaceShare,
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
