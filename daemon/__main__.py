@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import daemon
 from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
-from daemon.engine.exceptions import JournalError, JournalLocked, JournalVersionError
+from daemon.engine.exceptions import CountedAsDead, JournalError, JournalLocked, JournalVersionError
 from daemon.errors import escaped_lines, never_fail
 from daemon.settings.home import LOAD_ERRORS, set_private_umask, unloadable_reason
 from daemon.settings.parse import ConfigError
@@ -40,6 +40,8 @@ MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something."""
 UNWRITABLE = 74
 """EX_IOERR of sysexits.h: the journal failed; a restart may help."""
+COUNTED_AS_DEAD = 75
+"""EX_TEMPFAIL of sysexits.h: other daemons do this one's work; a restart joins them again."""
 INTERRUPTED = 128 + signal.SIGINT
 """Exit status after Ctrl-C, as shells report it."""
 UNREAD = 128 + signal.SIGPIPE
@@ -66,6 +68,9 @@ def main() -> int:
     except (JournalLocked, JournalVersionError) as error:
         print(escaped_lines(f"{error} SOUL_HOME names its folder."), file=sys.stderr)
         return MISCONFIGURED
+    except CountedAsDead as error:
+        print(escaped_lines(str(error)), file=sys.stderr)
+        return COUNTED_AS_DEAD
     except JournalError as error:
         print(escaped_lines(str(error)), file=sys.stderr)
         return UNWRITABLE

@@ -37,7 +37,7 @@ from tests.source import ROOT
 
 ERRORS = """
 AddressRefused Broken CallError CardGone CardRefused ConfigError Conflict ConnectionFailed ConsentNeeded
-ContentRefused ContextError DocumentError EndlessLineError EngineError Fenced FileAway FileRefused
+ContentRefused ContextError CountedAsDead DocumentError EndlessLineError EngineError Fenced FileAway FileRefused
 JournalDamaged JournalError JournalHeld JournalOther Malformed Misshapen NoAnswer Overdue Refused
 RequestFault RequestRefused ResponseCutOff SandboxError SchemaTooComplex SoulError SpeechFailed
 SpeechRefused StateExpired Stopped TooManyCalls TooManyTransitions ToolCallFailed ToolOutcomeUnknown

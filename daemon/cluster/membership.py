@@ -15,7 +15,8 @@ from typing import Any, Self
 import psycopg
 from psycopg.types.json import Jsonb
 
-from daemon.cluster.daemon_facts import DaemonFacts, DaemonRow
+from daemon.cluster.daemon_facts import DaemonFacts as DaemonFacts
+from daemon.cluster.daemon_facts import DaemonRow as DaemonRow
 from daemon.cluster.log_clock import LogClock, boot_time
 from daemon.cluster.log_reach import LogReach
 from daemon.cluster.log_session import LogSession, away_reason
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 0.5
 SILENCE_SECONDS = 4.0
-"""Seconds without a heartbeat after which a daemon counts as dead. After the log was away, none does for as long."""
+"""Seconds without a heartbeat after which a daemon is dead. After the log was away, nobody is for as long."""
 GONE_SECONDS = 1.5
 """The same for a daemon whose session is gone, too."""
 SURE_SECONDS = 1.2
@@ -67,11 +68,11 @@ class SessionRequest:
 
 
 class Membership:
-    """This daemon among those of its workspace; a context. Joining waits for the log; it may raise ConfigError.
+    """This daemon among those of its workspace; a context. Joining waits for the log. Raises ConfigError.
 
     `died` fails with CountedAsDead once others count this daemon as dead. Functions in `on_death` are called
-    for each dead daemon, on one living daemon that has any; if that dies meanwhile, on another: they may run
-    twice. `with_each_heartbeat` is called after each heartbeat, and may use `ask`.
+    for each dead daemon, on one living daemon that has any. They run again elsewhere if that one dies
+    meanwhile. `with_each_heartbeat` is called after each heartbeat, and may use `ask`.
     """
 
     def __init__(self, url: str, facts: DaemonFacts, clock: LogClock | None = None) -> None:

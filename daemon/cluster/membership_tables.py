@@ -11,7 +11,7 @@ create table if not exists soul_daemon(
   version text not null, digests jsonb not null, sockets integer not null,
   clock_offset double precision not null, address text not null, backend_pid integer not null,
   began timestamptz not null default clock_timestamp(),
-  -- Of a daemon that counts as dead: the daemon that cleans up after it; until when Slack may keep its sockets.
+  -- Of a dead daemon: the daemon that cleans up after it; until when Slack may keep its sockets.
   cleaned_by bigint, cleaned boolean not null default false, sockets_until timestamptz);
 create table if not exists soul_role(name text primary key, worker_id bigint not null);
 
@@ -35,9 +35,11 @@ create or replace function soul_is_alive(worker bigint) returns boolean language
 create or replace function soul_has_session(worker bigint) returns boolean language sql volatile as $$
   select exists(select from pg_locks where locktype = 'advisory' and granted and objsubid = 2
     and database = (select oid from pg_database where datname = current_database())
-    and classid = soul_lock_class('daemon')::oid and objid = worker::integer::oid) $$;
+    and classid = soul_lock_class('daemon')::oid
+    and objid = worker::integer::oid) $$;
 
-create or replace function soul_may_have_sockets(until timestamptz) returns boolean language sql volatile as $$
+create or replace function soul_may_have_sockets(until timestamptz) returns boolean
+language sql volatile as $$
   select coalesce(until > clock_timestamp(), false) $$;
 
 -- The clock of the log as a Unix time.
@@ -93,11 +95,20 @@ begin
   delete from soul_daemon d where d.cleaned and not soul_may_have_sockets(d.sockets_until);
 end $$;
 
+-- Let a commit survive a crash of the log, even where others may not.
+create or replace function soul_make_durable() returns void language plpgsql as $$
+begin
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'local', true);
+  end if;
+end $$;
+
 -- Register a daemon, unless one of the same machine or with another AT_WORK is alive.
 create or replace function soul_join(facts jsonb, may_judge boolean, silence double precision,
   gone double precision) returns jsonb language plpgsql as $$
 declare me bigint; rivals jsonb;
 begin
+  perform soul_make_durable();
   perform pg_advisory_xact_lock(soul_lock_class('join'), 0);
   if may_judge then perform soul_count_dead(0, silence, gone); end if;
   select jsonb_agg(jsonb_build_object('machine', d.machine, 'at_work', d.at_work,
@@ -134,8 +145,8 @@ begin
 end $$;
 
 -- Renew the heartbeat, state the facts (null: as before), judge the others, take over the cleaning up.
--- `expected`: time at which the daemon expected this to run; a log that was away, or whose clock was set, judges
--- nobody.
+-- `expected`: time at which the daemon expected this to run. If the log was away or its clock was
+-- set, nobody is judged.
 create or replace function soul_heartbeat(me bigint, facts jsonb, may_judge boolean, may_clean boolean,
   expected double precision, silence double precision, gone double precision) returns jsonb
 language plpgsql as $$
@@ -179,6 +190,7 @@ end $$;
 create or replace function soul_take_roles(me bigint, names text[]) returns text[] language plpgsql as $$
 declare role text; taken text[] := '{}';
 begin
+  perform soul_make_durable();
   perform from procrastinate_workers where id = me for key share;
   if not found then return taken; end if;
   foreach role in array names loop
@@ -195,6 +207,12 @@ begin
   return taken;
 end $$;
 
+-- Does another daemon that is alive have one of these roles?
+create or replace function soul_has_lost_role(me bigint, names text[]) returns boolean
+language sql volatile as $$
+  select exists(
+    select from soul_role where name = any(names) and worker_id <> me and soul_is_alive(worker_id)) $$;
+
 -- Let go of a role.
 create or replace function soul_release_role(me bigint, role text) returns void language plpgsql as $$
 begin
@@ -207,6 +225,7 @@ create or replace function soul_take_sockets(me bigint, wanted integer, most int
 language plpgsql as $$
 declare others integer; taken integer;
 begin
+  perform soul_make_durable();
   perform pg_advisory_xact_lock(soul_lock_class('sockets'), 0);
   select coalesce(sum(d.sockets), 0) into others from soul_daemon d
     where d.worker_id <> me and (soul_is_alive(d.worker_id) or soul_may_have_sockets(d.sockets_until));

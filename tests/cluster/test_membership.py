@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from urllib.parse import quote
 
 import pytest
 
-from daemon.cluster.daemon_facts import DaemonFacts
-from daemon.cluster.membership import Membership
+from daemon.cluster.daemon_facts import DaemonFacts, DaemonRow
+from daemon.cluster.log_clock import LogClock
+from daemon.cluster.membership import GONE_SECONDS, Membership
 from daemon.cluster.roles import Roles
+from daemon.settings.parse import ConfigError
 from tests.attention import until
+from tests.clock import FakeClock
 from tests.cluster.workspace import give_lease, install
-from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
+from tests.postgres import NEEDS_POSTGRES, log_url, new_log, postgres_server
 
 __all__ = ["log_url", "postgres_server"]
 pytestmark = NEEDS_POSTGRES
@@ -40,7 +45,7 @@ async def test_a_lease_is_confirmed_to_the_latest_attempt_alone(workspace: str) 
     give_lease(workspace, "sess-1", 7)
     async with named(workspace, "oak") as oak:
         asked = (oak.confirm("sess-1", 7), oak.confirm("sess-1", 6), oak.confirm("sess-2", 7))
-        assert await asyncio.gather(*asked) == [True, False, False]
+        assert tuple(await asyncio.gather(*asked)) == (True, False, False)
 
 
 async def test_a_role_goes_to_another_when_its_holder_leaves(workspace: str) -> None:
@@ -63,3 +68,80 @@ async def test_all_sockets_together_are_at_most_ten(workspace: str) -> None:
         assert await elm.take_sockets(4) == 2
         assert await oak.take_sockets(3) == 3
         assert await elm.take_sockets(4) == 4
+
+
+async def test_a_role_that_is_not_wanted_any_more_goes_to_another(workspace: str) -> None:
+    async with named(workspace, "oak") as oak, named(workspace, "elm") as elm:
+        roles, others = Roles(oak), Roles(elm)
+        await roles.hold("eraser")
+        given_up = asyncio.create_task(others.hold("eraser"))
+        await until(lambda: len(elm.alive) == 2)
+        given_up.cancel()
+        roles.release("eraser")
+        assert not roles.holds("eraser")
+        await roles.hold("eraser")
+        roles.release("eraser")
+        await others.hold("eraser")
+        assert (roles.holds("eraser"), others.holds("eraser")) == (False, True)
+
+
+async def test_a_daemon_that_leaves_in_good_order_is_not_cleaned_up_after(workspace: str) -> None:
+    dead: list[str] = []
+
+    async def clean_up(row: DaemonRow) -> None:
+        dead.append(row.machine)
+
+    async with named(workspace, "oak") as oak:
+        oak.on_death.append(clean_up)
+        async with named(workspace, "elm"):
+            await until(lambda: len(oak.alive) == 2)
+        await until(lambda: len(oak.alive) == 1)
+        heard = oak.clock.now()
+        await until(lambda: oak.clock.now() > heard + GONE_SECONDS + 1)
+    assert dead == []
+
+
+async def test_a_second_daemon_of_one_machine_is_refused(workspace: str) -> None:
+    async with named(workspace, "oak"):
+        with pytest.raises(ConfigError, match="MACHINE=oak: a daemon of this name is alive"):
+            await named(workspace, "oak").__aenter__()
+
+
+async def test_another_value_of_at_work_is_refused(workspace: str) -> None:
+    async with named(workspace, "oak"):
+        with pytest.raises(ConfigError, match="AT_WORK=all: the daemon oak is alive with AT_WORK=one"):
+            await Membership(workspace, DaemonFacts(machine="elm", at_work="all")).__aenter__()
+    async with Membership(workspace, DaemonFacts(machine="elm", at_work="all")) as elm:
+        assert [row.at_work for row in elm.alive] == []
+        await until(lambda: [row.at_work for row in elm.alive] == ["all"])
+
+
+async def test_daemons_whose_clocks_differ_agree_about_the_time(workspace: str) -> None:
+    ahead, behind = LogClock(FakeClock(time.time() + 300)), LogClock(FakeClock(time.time() - 300))
+    facts = (DaemonFacts(machine="oak"), DaemonFacts(machine="elm"))
+    async with Membership(workspace, facts[0], ahead) as oak, Membership(workspace, facts[1], behind):
+        await until(lambda: len(oak.alive) == 2)
+        assert abs(ahead.now() - behind.now()) < 0.5
+        assert abs(ahead.now() - time.time()) < 0.5
+        offsets = [row.clock_offset for row in oak.alive]
+    assert offsets == pytest.approx([300, -300], abs=2)
+
+
+async def test_a_server_that_is_read_only_counts_as_away(workspace: str) -> None:
+    oak = named(workspace + quote(" -cdefault_transaction_read_only=on"), "oak")
+    joining = asyncio.create_task(oak.__aenter__())
+    await until(lambda: oak.reach.reason)
+    assert oak.reach.reason == "the server is read-only or in recovery"
+    assert not oak.reach.reachable
+    joining.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await joining
+
+
+async def test_workspaces_in_one_database_share_no_worker(postgres_server: str) -> None:
+    one, other = new_log(postgres_server), new_log(postgres_server)
+    install(one)
+    install(other)
+    async with named(one, "oak") as oak, named(other, "oak") as elsewhere:
+        assert oak.worker_id != elsewhere.worker_id
+        await until(lambda: len(oak.alive) == len(elsewhere.alive) == 1)
