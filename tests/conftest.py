@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import os
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -22,8 +23,16 @@ FEW = 40
 
 def pytest_configure(config: pytest.Config) -> None:
     without_certificates()
+    if os.environ.get("JOURNAL") == "postgres" and not is_controller(config):
+        shared_log = importlib.import_module("tests.shared_log")
+        config.add_cleanup(shared_log.put_in_place().close)
     if importlib.util.find_spec("hypothesis"):
         never_late(importlib.import_module("hypothesis"), config.getoption("--hypothesis-profile", None))
+
+
+def is_controller(config: pytest.Config) -> bool:
+    """True if other processes run the tests of this one."""
+    return bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
 
 
 def never_late(hypothesis: Any, profile: str | None) -> None:
