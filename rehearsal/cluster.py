@@ -18,6 +18,7 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
+from rehearsal.cluster_front import run_front
 from rehearsal.cluster_program import PROJECT, ClusterProgram, NotStarted
 from rehearsal.people import SOUL
 from rehearsal.postgres_server import PostgresUnavailable, free_port, run_postgres
@@ -42,13 +43,25 @@ REAL_SERVICES = (
 HINT = "To see another one take over, `kill -9` the process that is at work. Ctrl-C ends all, and removes it."
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Addresses of what runs, and the daemons."""
+def say(name: str, line: str) -> None:
+    print(f"{name:<10} {line}", flush=True)
 
-    database: str
-    world: str
+
+@dataclass(slots=True)
+class RunningCluster:
+    """The daemons, and the address of the page, whichever of them it comes from."""
+
+    front: str
     daemons: list[ClusterProgram]
+    has_link: bool = False
+
+    def introduce(self, daemon: ClusterProgram, link: str) -> None:
+        """Print where a daemon is and, once, a link that opens the page with its chat."""
+        say(daemon.name, f"{link}  (process {daemon.pid})")
+        if not self.has_link:
+            _, asks, token = link.partition("/?")
+            say("chat", f"{self.front}{asks}{token}")
+            self.has_link = True
 
 
 def environment(home: Path, **settings: str) -> dict[str, str]:
@@ -74,10 +87,6 @@ def daemon_settings(database: str, world: str) -> Mapping[str, str]:
     }
 
 
-def say(name: str, line: str) -> None:
-    print(f"{name:<10} {line}", flush=True)
-
-
 @asynccontextmanager
 async def run_program(name: str, command: tuple[str, ...], **env: str) -> AsyncIterator[ClusterProgram]:
     program = ClusterProgram(name=name, command=command, environment=env, tell=partial(say, name))
@@ -88,7 +97,7 @@ async def run_program(name: str, command: tuple[str, ...], **env: str) -> AsyncI
 
 
 @asynccontextmanager
-async def run_cluster(home: Path, count: int) -> AsyncIterator[Cluster]:
+async def run_cluster(home: Path, count: int) -> AsyncIterator[RunningCluster]:
     """Start all under `home`, one daemon after the other. Raises PostgresUnavailable and NotStarted."""
     async with AsyncExitStack() as stack:
         database = stack.enter_context(run_postgres(home / "postgres"))
@@ -104,15 +113,16 @@ async def run_cluster(home: Path, count: int) -> AsyncIterator[Cluster]:
             shared = daemon_settings(database, address)
             env = environment(home / name, **shared, MACHINE=name, PORT=port)
             daemons.append(await stack.enter_async_context(run_program(name, (), **env)))
-        yield Cluster(database, address, daemons)
+        pages = [f"http://127.0.0.1:{one.environment['PORT']}" for one in daemons]
+        front = await stack.enter_async_context(run_front(address, lambda: pages))
+        yield RunningCluster(front, daemons)
         say("end", "of the daemons, the world and PostgreSQL")
 
 
-async def keep_running(daemon: ClusterProgram) -> None:
+async def keep_running(cluster: RunningCluster, daemon: ClusterProgram) -> None:
     """Start it, and start it anew whenever it ends, unless its settings are wrong. Raises NotStarted."""
     while True:
-        page = await daemon.start()
-        say(daemon.name, f"{page}  (process {daemon.pid})")
+        cluster.introduce(daemon, await daemon.start())
         status = await daemon.follow()
         if status == MISCONFIGURED:
             raise NotStarted(f"{daemon.name} ended with {status}.")
@@ -125,7 +135,7 @@ async def run_until_cancelled(home: Path, count: int) -> None:
     with suppress(asyncio.CancelledError):
         async with run_cluster(home, count) as cluster:
             say("", HINT)
-            tasks = [asyncio.create_task(keep_running(one)) for one in cluster.daemons]
+            tasks = [asyncio.create_task(keep_running(cluster, one)) for one in cluster.daemons]
             try:
                 await asyncio.gather(*tasks)
             finally:

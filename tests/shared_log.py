@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 import daemon.engine.journal.journal as journal_module
 from daemon.engine.clock import Clock
 from daemon.engine.event import Event
@@ -79,5 +77,5 @@ def put_in_place() -> ExitStack:
     stack = ExitStack()
     server = stack.enter_context(share_postgres(run_folder(), *FAST, *SESSIONS))
     stack.callback(setattr, journal_module, "Journal", Journal)
-    setattr(journal_module, "Journal", journal_over(LogsOfFiles(server)))
+    journal_module.Journal = journal_over(LogsOfFiles(server))  # type: ignore[misc]
     return stack

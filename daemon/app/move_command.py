@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from daemon.app.copy_commands import compare_with_log, difference_sentence, update_copy
+from daemon.app.copy_commands import compare_with_log, difference_sentence, soul_schema, update_copy
 from daemon.app.journal_commands import backup_journal, verify_journal
 from daemon.cluster.log_server import (
     Connection,
@@ -26,7 +26,14 @@ from daemon.engine.event import EventCodec
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.copy_mark import copied_log, mark_as_copy, unmark_copy
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store
-from daemon.engine.journal.log_transfer import LogComparison, compare_rows, fill_log, folded_rows, last_of_log, log_rows
+from daemon.engine.journal.log_transfer import (
+    LogComparison,
+    compare_rows,
+    fill_log,
+    folded_rows,
+    last_of_log,
+    log_rows,
+)
 from daemon.engine.journal.reader import JournalReader
 from daemon.engine.journal.writer import WritableTables
 from daemon.engine.kinds import with_engine_kinds
@@ -58,8 +65,6 @@ def move_to_log(path: Path, url: str, *, tail: bool) -> Iterator[str]:
     open_readonly(path).close()  # reports a missing file before anything is made
     yield from examine_server(url).warnings
     with hold_lock(path), closing(open_store(path)) as tables:
-        if not tail:
-            _check_own(tables)
         yield f"{path}: {_verified(tables, move.kinds)}"
         with _as_unreachable(url), closing(connect_to_server(url, NAME)) as connection:
             yield _transfer(move, tables, connection, tail=tail)
@@ -67,14 +72,6 @@ def move_to_log(path: Path, url: str, *, tail: bool) -> Iterator[str]:
         f"{path} stays, as the copy of this machine. With DATABASE_URL={move.where} and the user and password"
         " in .env, the daemon goes on there."
     )
-
-
-def _check_own(tables: WritableTables) -> None:
-    if copied_log(tables) is not None:
-        raise JournalError(
-            f"{tables.path} is a copy of a log already. If that log has lost entries of it, `--tail` writes"
-            " them back; if it is gone, `--tail` writes all of them to a new one."
-        )
 
 
 def _verified(tables: WritableTables, kinds: EventCodec) -> str:
@@ -92,13 +89,19 @@ def _transfer(move: Move, tables: WritableTables, connection: Connection, *, tai
     tables.begin()
     with connection.transaction():
         lock_schema(connection)
-        alive = prepare_locked(connection) or machines_alive(connection)
+        alive = prepare_locked(connection, soul_schema()) or machines_alive(connection)
         if alive:
             raise JournalError(f"Daemons that use this log are alive ({', '.join(alive)}): stop them first.")
         connection.execute("lock table entry in exclusive mode")
+        log_id = str(value(connection, "select id from soul_log"))
+        if copied_log(tables) not in (None, log_id) and not tail:
+            raise JournalError(
+                f"{move.path} is a copy of another log. If that one is gone for good, `--tail` writes the"
+                f" entries of the copy to {move.where}."
+            )
         done = _fill(move, tables, connection, tail=tail)
         unmark_copy(tables.connection)
-        mark_as_copy(tables.connection, str(value(connection, "select id from soul_log")))
+        mark_as_copy(tables.connection, log_id)
     tables.commit()
     return done
 
@@ -116,14 +119,15 @@ def _fill(move: Move, tables: WritableTables, connection: Connection, *, tail: b
     read = compare_rows(tables.rows(last), log_rows(connection, last))
     if not read.are_equal or folded_rows(connection) != _folded(tables):
         raise JournalError(f"What was read back from {move.where} differs: nothing was moved.")
-    return f"{move.where}: {last - there} entries written, and all {last} read back: the same ({read.there.hex[:16]})"
+    digest, said = read.there.hex[:16], f"{last - there} entries written; all {last} were read back"
+    return f"{move.where}: {said}, and are the same ({digest})"
 
 
 def _refusal(move: Move, there: int, begins: LogComparison) -> str:
     if begins.are_equal:
         return (
-            f"The log at {move.where} is not empty: it has the first {there} entries of {move.path}. If it has"
-            " lost the others, `--tail` writes them back."
+            f"The log at {move.where} is not empty: it has the first {there} entries of {move.path}. If it"
+            " has lost the others, `--tail` writes them back."
         )
     return (
         f"The log at {move.where} is not empty, and differs from {move.path} from entry"

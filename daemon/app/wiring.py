@@ -35,6 +35,7 @@ from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
 from daemon.inner_life.contexts import InnerLifeSetup
 from daemon.inner_life.notes import Notes
+from daemon.inner_life.programs.placement import ProgramPlacement
 from daemon.inner_life.programs.program_folder import end_and_remove, program_folder_of
 from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervisor
 from daemon.inner_life.recipients import PersonRecords, RecipientDirectory
@@ -53,8 +54,9 @@ from daemon.process import MentalProcess
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER, OwnAction
 from daemon.sandbox.session import SandboxFactory
 from daemon.settings.limits import InnerLimits
+from daemon.slack.app_share import AppShare
 from daemon.slack.directory import AccessPolicy
-from daemon.slack.surface import SlackSurface
+from daemon.slack.surface import Admit, SlackSurface
 from daemon.slack.web_api import SlackAccess
 from daemon.tools.served_speaker import RoutedSpeaker, ServedSpeaker
 from daemon.turn.history import ThreadHistories
@@ -163,7 +165,13 @@ def make_slack_access(
 
 
 def make_slack(
-    settings: Settings, access: SlackAccess, journal: Journal, clock: Clock, wake: Callable[[str], None]
+    settings: Settings,
+    access: SlackAccess,
+    journal: Journal,
+    clock: Clock,
+    wake: Callable[[str], None],
+    share: AppShare,
+    admit: Admit,
 ) -> SlackSurface:
     """Return the workspace; it receives nothing before it connects."""
     allowed = AccessPolicy(
@@ -182,6 +190,8 @@ def make_slack(
         max_age=settings.catch_up_max_age,
         owners=settings.owner_user_ids,
         notes=settings.inner is not None,
+        share=share,
+        admit=admit,
     )
 
 
@@ -347,9 +357,13 @@ def _program_slots(means: CommandDependencies) -> Iterator[str]:
 
 
 def make_supervisor(
-    settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
+    settings: Settings,
+    journal: Journal,
+    clock: Clock,
+    wake: Callable[[str], None],
+    placement: ProgramPlacement | None = None,
 ) -> ProgramSupervisor:
-    """Return the supervisor, which removes our secrets from output."""
+    """Return the supervisor, which removes our secrets from output; `placement`: that of several daemons."""
     return ProgramSupervisor(
         journal,
         clock,
@@ -359,6 +373,7 @@ def make_supervisor(
         wake,
         bounds=ProgramLimits(seconds=settings.process_timeout),
         hidden=key_files(settings),
+        placement=placement,
     )
 
 

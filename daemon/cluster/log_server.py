@@ -58,7 +58,7 @@ REFUSALS = (
         "cannot be reached with the TLS that DATABASE_URL asks for: see sslmode and sslrootcert",
     ),
 )
-"""Answers of a server that waiting does not change, and what to do. Servers in other languages count as away."""
+"""Answers of a server that waiting does not change, and what to do. In other languages they count as away."""
 
 READ_ONLY = re.compile("session is read-only|server is in hot standby mode")
 """Answers of libpq to `target_session_attrs`."""

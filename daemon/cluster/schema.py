@@ -5,14 +5,18 @@ A newer daemon migrates when no older one is alive. An older daemon never uses a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 from procrastinate.schema import SchemaManager
 
+from daemon.cluster.file_table import FILE_TABLES
 from daemon.cluster.log_server import Connection, LogUnreachable
+from daemon.cluster.membership_tables import MEMBERSHIP_FUNCTIONS, MEMBERSHIP_TABLES
+from daemon.cluster.shared_spending import SPENDING_TABLES
+from daemon.cluster.tree_wake import TREE_WAKE
 from daemon.engine.journal.log_schema import APPEND, LOG_TABLES, LOG_VERSION
 from daemon.settings.parse import ConfigError
 
@@ -30,18 +34,29 @@ TABLES_OF_OTHERS = ("entry", "pending", "lease", "soul_daemon", "procrastinate_j
 class LogSchema:
     """Statements for a new log of this version, and those that lead to a version from the one before it.
 
+    `kinds` are those of the entries that the program knows: one with more of them is newer, too. Without
+    any, they are not looked at.
     Until it has migrated, a daemon reads only the table `entry`: its columns are added to, never changed.
     """
 
     version: int
     tables: Sequence[str]
     migrations: Mapping[int, str] = field(default_factory=dict)
+    kinds: frozenset[str] = frozenset()
 
 
-LOG_SCHEMA = LogSchema(version=LOG_VERSION, tables=(LOG_TABLES, APPEND, SchemaManager.get_schema()))
+KINDS_COLUMN = "alter table soul_log add column if not exists kinds text[] not null default '{}'"
 
 
-def prepare_log(connection: Connection, schema: LogSchema = LOG_SCHEMA) -> Sequence[str]:
+def make_schema(kinds: Iterable[str] = ()) -> LogSchema:
+    """Return the schema of this program: the tables of all that keeps something beside the journal."""
+    of_procrastinate = SchemaManager.get_schema()
+    shared = (MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS, TREE_WAKE, SPENDING_TABLES, FILE_TABLES)
+    tables = (LOG_TABLES, KINDS_COLUMN, APPEND, of_procrastinate, *shared)
+    return LogSchema(version=LOG_VERSION, tables=tables, kinds=frozenset(kinds))
+
+
+def prepare_log(connection: Connection, schema: LogSchema | None = None) -> Sequence[str]:
     """Make or migrate the tables if necessary; return the machines of older daemons that are in the way.
 
     Raises ConfigError for a newer log or tables of others, LogUnreachable while another program changes
@@ -50,6 +65,13 @@ def prepare_log(connection: Connection, schema: LogSchema = LOG_SCHEMA) -> Seque
     with connection.transaction():
         lock_schema(connection)
         return prepare_locked(connection, schema)
+
+
+def newer_log_sentence(found: int, known: int) -> str:
+    return (
+        f"The log in DATABASE_URL is of version {found}, and this program knows version {known}: update it,"
+        " as the other daemons were."
+    )
 
 
 def lock_schema(connection: Connection) -> None:
@@ -61,22 +83,36 @@ def lock_schema(connection: Connection) -> None:
         )
 
 
-def prepare_locked(connection: Connection, schema: LogSchema = LOG_SCHEMA) -> Sequence[str]:
+def prepare_locked(connection: Connection, schema: LogSchema | None = None) -> Sequence[str]:
     """Do the same under `lock_schema`."""
+    schema = schema or make_schema()
     found = log_version(connection)
     if found is None:
         _make_tables(connection, schema)
-    elif found > schema.version:
-        raise ConfigError(
-            f"The log in DATABASE_URL is of version {found}, and this program knows version {schema.version}:"
-            " update it, as the other daemons were."
-        )
-    elif found < schema.version:
+        return ()
+    if found > schema.version:
+        raise ConfigError(newer_log_sentence(found, schema.version))
+    kinds = frozenset(value(connection, "select kinds from soul_log"))
+    _check_kinds(connection, kinds, schema)
+    if found < schema.version or (schema.kinds and kinds != schema.kinds):
         alive = machines_alive(connection)
         if alive:
             return alive
         _migrate(connection, found, schema)
     return ()
+
+
+def _check_kinds(connection: Connection, kinds: frozenset[str], schema: LogSchema) -> None:
+    """Raise ConfigError if the log has, or may get, entries that this program does not know."""
+    unknown = sorted(kinds - schema.kinds)
+    if not unknown or not schema.kinds:
+        return
+    written = value(connection, "select exists(select from entry where kind = any(%s))", unknown)
+    if written or machines_alive(connection):
+        raise ConfigError(
+            f"The log in DATABASE_URL may hold entries that this program does not know"
+            f" ({', '.join(unknown)}): update it, as the other daemons were."
+        )
 
 
 def log_version(connection: Connection) -> int | None:
@@ -96,7 +132,7 @@ def log_version(connection: Connection) -> int | None:
 def machines_alive(connection: Connection) -> Sequence[str]:
     """Return the machines of all daemons that may be alive. After a restart of the server, all may be."""
     rows = connection.execute(
-        "select coalesce(to_jsonb(d)->>'machine', 'worker ' || w.id) from procrastinate_workers w"
+        "select coalesce(d.machine, 'worker ' || w.id) from procrastinate_workers w"
         " left join soul_daemon d on d.worker_id = w.id"
         " where greatest(w.last_heartbeat, pg_postmaster_start_time())"
         " > clock_timestamp() - make_interval(secs => %s) order by 1",
@@ -106,7 +142,7 @@ def machines_alive(connection: Connection) -> Sequence[str]:
 
 
 def claim_workspace(connection: Connection, team: str, app: str) -> None:
-    """Note the team and the app that the log belongs to. Raises ConfigError for those of another workspace."""
+    """Note the team and the app that the log belongs to. Raises ConfigError if it belongs to others."""
     connection.execute(
         "update soul_log set team = case team when '' then %s else team end,"
         " app = case app when '' then %s else app end",
@@ -125,7 +161,9 @@ def claim_workspace(connection: Connection, team: str, app: str) -> None:
 def _make_tables(connection: Connection, schema: LogSchema) -> None:
     for statements in schema.tables:
         connection.execute(statements.encode())
-    connection.execute("insert into soul_log(version) values(%s)", (schema.version,))
+    connection.execute(
+        "insert into soul_log(version, kinds) values(%s, %s)", (schema.version, sorted(schema.kinds))
+    )
 
 
 def _migrate(connection: Connection, found: int, schema: LogSchema) -> None:
@@ -133,6 +171,8 @@ def _migrate(connection: Connection, found: int, schema: LogSchema) -> None:
     for version in range(found + 1, schema.version + 1):
         connection.execute(schema.migrations[version].encode())
     connection.execute("update soul_log set version = %s", (schema.version,))
+    if schema.kinds:
+        connection.execute("update soul_log set kinds = %s", (sorted(schema.kinds),))
 
 
 def _end_dead_sessions(connection: Connection) -> None:

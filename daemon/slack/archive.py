@@ -22,6 +22,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalDamaged, JournalError
 from daemon.kinds import GrowingMessageSeen, MessageGrowthEnded, moment_of
+from daemon.slack.app_share import ARCHIVES, CATCH_UP, AppShare, WholeApp
 from daemon.slack.block_text import MalformedPayload, first_text
 from daemon.slack.directory import KeyedLock, workspace_thread
 from daemon.slack.incoming import GROWS, SPOKEN, SlackMessage, message_from_item
@@ -68,10 +69,15 @@ class ArchivedConversation:
 
 
 class ConversationArchive:
-    """Reader of Slack's pages. Every method raises SlackApiError and OUT_OF_REACH."""
+    """Reader of Slack's pages. Every method raises SlackApiError and OUT_OF_REACH.
 
-    def __init__(self, web: WebApi) -> None:
+    Of daemons that share the app, the one that reads in the background has the rate limit; the others take an
+    equal share each, for what turns ask.
+    """
+
+    def __init__(self, web: WebApi, share: AppShare | None = None) -> None:
         self._web = web
+        self._share = share or WholeApp()
         self._asked: dict[str, deque[float]] = {}
 
     def now(self) -> float:
@@ -134,12 +140,19 @@ class ConversationArchive:
     async def read_members(self, channel: str) -> set[str]:
         return await read_members(self.call_at_pace, self._web.client.conversations_members, channel)
 
+    @property
+    def _most_per_minute(self) -> int:
+        if self._share.holds(CATCH_UP) or self._share.holds(ARCHIVES):
+            return MOST
+        return max(MOST // self._share.daemon_count, 1)
+
     async def call_at_pace(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
         """Call a method within the shared rate limit."""
         asked = self._asked.setdefault(method_name(method), deque(maxlen=MOST))
         now = due = self._web.clock.steady()
-        if len(asked) == MOST:
-            due = max(now, asked[0] + MINUTE)
+        most = self._most_per_minute
+        if len(asked) >= most:
+            due = max(now, asked[-most] + MINUTE)
         asked.append(due)
         if due > now:
             await self._web.clock.sleep(due - now)

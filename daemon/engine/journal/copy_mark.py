@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
-from daemon.engine.exceptions import JournalMisplaced
+from daemon.engine.exceptions import JournalError, JournalMisplaced
+from daemon.engine.journal.journal_file import open_readonly
 from daemon.engine.journal.rows import JournalTables
 
 COPY_TABLES = (
@@ -48,3 +51,14 @@ def refuse_copy(tables: JournalTables) -> None:
     """Raise JournalMisplaced if these tables are a copy of a log."""
     if copied_log(tables) is not None:
         raise JournalMisplaced(UNMEANT_COPY.format(path=tables.path))
+
+
+def refuse_copy_at(path: Path) -> None:
+    """Raise JournalMisplaced if the file is a copy of a log; whoever reads the file reports other faults."""
+    try:
+        with closing(open_readonly(path)) as tables:
+            refuse_copy(tables)
+    except JournalMisplaced:
+        raise
+    except (JournalError, sqlite3.Error):
+        return

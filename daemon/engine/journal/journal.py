@@ -38,7 +38,7 @@ from daemon.engine.journal.writer import (
     find_executions,
     finish_erasing,
 )
-from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, TurnBegan, with_engine_kinds
+from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, with_engine_kinds
 
 log = logging.getLogger(__name__)
 E = TypeVar("E", bound=Event)
@@ -325,7 +325,7 @@ class Journal(JournalReader):
             at=self._clock.now(),
             pending=event.pending,
             leases=isinstance(event, LEASES),
-            tree=root_of(thread) if isinstance(event, Input | TurnBegan) else "",
+            tree=root_of(thread) if isinstance(event, Input) else "",
         )
         return EntryDraft(row=row, event=read, fence=fence)
 

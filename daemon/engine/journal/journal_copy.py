@@ -181,7 +181,7 @@ def open_copy(path: Path, shared: PostgresLog, kinds: EventCodec, machine: str) 
     Raises CopyAhead, JournalError and psycopg.Error.
     """
     try:
-        why = why_unusable(path, shared, kinds)
+        why = why_unusable(path, shared, kinds, machine)
     except CopyAhead as ahead:
         shared.note_ahead(machine, ahead.last)
         raise
@@ -203,7 +203,7 @@ def _is_empty(path: Path) -> bool:
     return not path.exists() or path.stat().st_size == 0
 
 
-def why_unusable(path: Path, shared: PostgresLog, kinds: EventCodec) -> str:
+def why_unusable(path: Path, shared: PostgresLog, kinds: EventCodec, machine: str) -> str:
     """Return why the file cannot go on as a copy of this log; empty if it can, or does not exist.
 
     Raises CopyAhead if the log lacks entries of the copy, JournalMisplaced for a journal of its own.
@@ -212,20 +212,31 @@ def why_unusable(path: Path, shared: PostgresLog, kinds: EventCodec) -> str:
         return ""
     try:
         store = open_store(path)
-        origin = copied_log(store)
+        copied_log(store)
     except (sqlite3.DatabaseError, JournalError) as error:
         if not is_damage(error):
             raise
-        return keep_unreadable(path, error)
+        if shared.has_copy(machine):
+            return f"it is damaged ({error})"
+        return _keep_unreadable(path, error)
     with closing(store):
-        if origin is None:
-            _check_moved(store, shared)
-        elif origin != shared.log_id():
-            return "it is a copy of another log"
         try:
-            return _difference(store, shared) or _wrong_table(store, kinds)
+            return why_of_another_log(store, shared) or _wrong_table(store, kinds)
         except (sqlite3.Error, ValueError) as error:
             return f"it is damaged ({error})"
+
+
+def why_of_another_log(tables: JournalTables, shared: PostgresLog) -> str:
+    """Return why these tables are no copy of this log; empty if they are, up to some entry.
+
+    Raises CopyAhead if the log lacks entries of them, JournalMisplaced for a journal of its own.
+    """
+    origin = copied_log(tables)
+    if origin is None:
+        _check_moved(tables, shared)
+    elif origin != shared.log_id() and shared.last():  # an empty log may have lost what the copy has
+        return "it is a copy of another log"
+    return _difference(tables, shared)
 
 
 def _wrong_table(store: WritableTables, kinds: EventCodec) -> str:
@@ -235,32 +246,32 @@ def _wrong_table(store: WritableTables, kinds: EventCodec) -> str:
     return ""
 
 
-def keep_unreadable(path: Path, damage: Exception) -> str:
-    """Move a file aside that may be a journal of its own, once; return why it cannot go on."""
+def _keep_unreadable(path: Path, damage: Exception) -> str:
+    """Move a file aside that may be a journal of its own; return why it cannot go on."""
     aside = path.with_name(f"{path.name}.unreadable")
-    if aside.exists():  # what came after it was a copy
-        return f"it is damaged ({damage})"
     path.replace(aside)
     return f"it is damaged ({damage}); it is kept as {aside}: delete it unless it was a journal of its own"
 
 
-NOT_MOVED = (
-    "DATABASE_URL is set, and {path} is a journal that was never moved there: the soul would have forgotten"
-    " everything. Stop its daemon, and run `python -m daemon move --to URL`; or leave DATABASE_URL out."
-)
+def not_moved_sentence(path: Path) -> str:
+    return (
+        f"DATABASE_URL is set, and {path} is a journal that was never moved there: the soul would have"
+        " forgotten everything. Stop its daemon, and run `python -m daemon move --to URL`; or leave"
+        " DATABASE_URL out."
+    )
 
 
-def _check_moved(store: WritableTables, shared: PostgresLog) -> None:
+def _check_moved(store: JournalTables, shared: PostgresLog) -> None:
     """Raise JournalMisplaced unless the log begins with all the entries of this journal.
 
     So it is if a move was killed between its last two steps, or if a backup was put back.
     """
     last = store.last()
     if last and (last > shared.last() or _difference(store, shared)):
-        raise JournalMisplaced(NOT_MOVED.format(path=store.path))
+        raise JournalMisplaced(not_moved_sentence(store.path))
 
 
-def _difference(store: WritableTables, shared: PostgresLog) -> str:
+def _difference(store: JournalTables, shared: PostgresLog) -> str:
     last, there = store.last(), shared.last()
     if last > there:
         raise copy_ahead(store, there)

@@ -184,6 +184,10 @@ class PostgresLog:
             (to_log(machine),),
         )
 
+    def has_copy(self, machine: str) -> bool:
+        """Return True if this machine has had a copy of the log."""
+        return bool(self._value("select exists(select from soul_copy where machine = %s)", to_log(machine)))
+
     def note_ahead(self, machine: str, last: int) -> None:
         """Note that this machine's copy has entries up to `last`, which the log lacks."""
         self._db.execute(
