@@ -219,16 +219,16 @@ class ForgettingService(BackgroundJob):
         self._clear = clear
 
     async def do_all(self) -> None:
-        left = [*self._journal.pending_entries(EntriesForgotten)]
-        asked = self._journal.pending_entries(ForgetRequested)
-        await self.do_each([*left, *asked], self._do)
+        wanted = list[Entry[Any]](self._journal.pending_entries(EntriesForgotten))
+        wanted += self._journal.pending_entries(ForgetRequested)
+        await self.do_each(wanted, self._do)
 
-    async def _do(self, wanted: Entry[EntriesForgotten] | Entry[ForgetRequested]) -> None:
+    async def _do(self, wanted: Entry[Any]) -> None:
         """Finish an erasure, or begin one: an erasure that waits for a machine holds up no other."""
         if isinstance(wanted.event, EntriesForgotten):
-            await self._journal.erase(cast(Entry[EntriesForgotten], wanted))
+            await self._journal.erase(wanted)
         else:
-            await self._forget(cast(Entry[ForgetRequested], wanted))
+            await self._forget(wanted)
 
     async def _forget(self, asked: Entry[ForgetRequested]) -> None:
         await ForgetRun(self._journal, self._clock, self._wake, self._clear, asked).run()
