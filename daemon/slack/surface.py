@@ -590,7 +590,12 @@ class SlackSurface:
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        return [*self._scopes.owner_advice, *self.hearing.other.owner_advice, *self._left_out.owner_advice]
+        return [
+            *self._scopes.owner_advice,
+            *self.hearing.other.owner_advice,
+            *self.hearing.allotment.owner_advice,
+            *self._left_out.owner_advice,
+        ]
 
     @property
     def team(self) -> str:

@@ -41,10 +41,13 @@ async def test_a_daemon_that_finds_no_socket_free_works_without_one() -> None:
         await end.sockets.connect()
         assert end.board.asked == 0
         assert not end.hearing.is_disconnected, "a restart would not help"
+        [said] = end.hearing.allotment.owner_advice
+        assert "the other daemons have 10: this one gets 0 of 1" in said
         app.lose("two")
         await passes(end, ASK_AGAIN + LOOK)
         await until(lambda: end.hearing.alive_count == 1)
         assert end.began == [None]
+        assert end.hearing.allotment.owner_advice == []
 
 
 @pytest.mark.parametrize("others", [MOST_SOCKETS - 1, MOST_SOCKETS - 2])
