@@ -38,7 +38,7 @@ class SocketAllotment:
         self._spare = 0
         """Sockets beside those allotted, for replacements before the old ones close."""
         self._asking = asyncio.Lock()
-        self._asked_at = clock.steady()
+        self._began = self._asked_at = clock.steady()
         self._changed = asyncio.Event()
         self._elsewhere = deque[tuple[float, int]]()
         """Numbers of sockets of other daemons in the last minute, with their times."""
@@ -58,6 +58,11 @@ class SocketAllotment:
     def elsewhere(self) -> int:
         """Most sockets that other daemons of the log had in the last minute."""
         return max((number for _, number in self._elsewhere), default=self._share.sockets_elsewhere)
+
+    @property
+    def seconds_unsure(self) -> float:
+        """Seconds until this daemon knows of all sockets that Slack may still count."""
+        return self._began + MEMORY - self._clock.steady() if self.is_shared else 0.0
 
     @property
     def owner_advice(self) -> Sequence[str]:

@@ -589,5 +589,6 @@ class SlackStatus:
         for life in lives:
             cleared = LifeStatusCleared(life=life, upto=upto)
             key = f"{cleared.kind}:{self._team}:{life}:{upto}"
-            with suppress(JournalError):
-                await self._journal.append(workspace_thread(self._team), cleared, key=key, author="core")
+            with suppress(JournalError, TimeoutError):
+                async with asyncio.timeout(GOODBYE):  # an append waits while the log is away
+                    await self._journal.append(workspace_thread(self._team), cleared, key=key, author="core")

@@ -234,6 +234,9 @@ class ConnectionHealth:
         if not connection.counted:
             return None
         ours = self.opening + sum(one.may_be_counted for one in self.lines) + self.allotment.elsewhere
+        unsure = self.allotment.seconds_unsure
+        if connection.counted > ours and unsure > 0:  # perhaps of a daemon that died before this one's start
+            return unsure
         return self.other.compare_socket_count(connection.counted, ours)
 
     @property
