@@ -28,6 +28,7 @@ from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
 from daemon.claude.model_apis import ChatCompletions
+from daemon.claude.model_places import ModelPlaces
 from daemon.claude.request_queue import RequestQueue
 from daemon.console.access import HEADER
 from daemon.console.live_calls import LiveCalls
@@ -119,8 +120,11 @@ def make_claude(settings: Settings, clock: Clock, here: str, tried: Tried | None
     )
 
 
-def make_request_queue(settings: Settings, claude: ClaudeClient) -> RequestQueue:
-    return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots)
+def make_request_queue(
+    settings: Settings, claude: ClaudeClient, places: ModelPlaces | None = None
+) -> RequestQueue:
+    """Return the queue to unlisted models; `places`: those of this daemon among several."""
+    return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots, places)
 
 
 def make_answer_forms(settings: Settings, claude: ClaudeClient) -> AnswerForms:
