@@ -125,9 +125,7 @@ class TreeJobs:
             yield
         finally:
             self._takes = False
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _end(tasks)
             if self._running:
                 await asyncio.wait([*self._running.values()], timeout=ANSWER_SECONDS)
             await self._pool.close()
@@ -245,6 +243,14 @@ async def _configure(connection: psycopg.AsyncConnection[Any]) -> None:
     """Make each statement a transaction, so that a daemon that stops holds no lock of others."""
     await connection.set_autocommit(True)
     await connection.execute(f"set statement_timeout = '{STATEMENT_TIMEOUT}'")
+
+
+async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel these tasks. `asyncio.wait_for` of Python 3.11 may swallow that, so it is repeated."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=RETRY_SECONDS)
 
 
 async def _wait_for(event: asyncio.Event) -> None:
