@@ -23,6 +23,7 @@ from daemon.app.machines import FollowDeath
 from daemon.app.peer_services import PeerServices
 from daemon.app.start_lines import STANDING_BY
 from daemon.app.waiting_page import waiting_page
+from daemon.app.wiring import INNER_LIFE
 from daemon.claude.model_places import ModelPlaces
 from daemon.cluster.daemon_facts import AtWork, DaemonFacts, DaemonRow
 from daemon.cluster.differences import find_differences
@@ -187,7 +188,7 @@ class ClusterServices:
             PlacingDaemon(
                 machine=self._settings.machine_name,
                 worker_id=membership.worker_id,
-                has_role=lambda: self.roles.holds("inner life"),
+                has_role=lambda: self.roles.holds(INNER_LIFE),
                 is_alive=is_alive,
                 confirm=self.confirm,
             ),

@@ -216,7 +216,9 @@ async def _run_worker(
     await enter(log_ended_turns(journal))
     await enter(in_background(world.budget.preload()))
     await draw_tag_suffix(journal)
-    if limits:
+    if limits and machines.share.is_shared and opened.secret.at_work == "all":
+        await enter(in_background(record_start(journal, limits, machines.share)))
+    elif limits:
         await record_start(journal, limits)
     worker = await enter(Worker(journal, clock, SoulProgram(world), grace=grace, share=machines.trees))
     await enter(in_background(watch_models(world)))

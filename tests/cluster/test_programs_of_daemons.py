@@ -14,6 +14,7 @@ from daemon.inner_life.programs.program_folder import wrapper_pid
 from tests.attention import until
 from tests.cluster.daemons import machine
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
+from tests.soak import SOAK
 from tests.stories.process import around
 from tests.stories.ticking import do, thought, unlike
 
@@ -31,6 +32,7 @@ def wrappers(home: Path) -> list[int]:
     return [pid for folder in home.glob("processes/*") if (pid := wrapper_pid(folder))]
 
 
+@SOAK
 async def test_a_program_of_a_killed_daemon_is_offline_and_was_started_once(
     tmp_path: Path, log_url: str
 ) -> None:
