@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from socket import socket
 from typing import Any, TypeVar, cast
 
@@ -23,6 +23,8 @@ from daemon.app.machines import FollowDeath
 from daemon.app.peer_services import PeerServices
 from daemon.app.start_lines import STANDING_BY
 from daemon.app.waiting_page import waiting_page
+from daemon.app.wiring import INNER_LIFE
+from daemon.claude.model_places import ModelPlaces
 from daemon.cluster.daemon_facts import AtWork, DaemonFacts, DaemonRow
 from daemon.cluster.differences import find_differences
 from daemon.cluster.file_table import FileTable
@@ -34,6 +36,7 @@ from daemon.cluster.membership import HEARTBEAT_SECONDS, Membership
 from daemon.cluster.program_placement import PlacingDaemon, SharedPlacement
 from daemon.cluster.roles import ROLES, Roles
 from daemon.cluster.schema import claim_workspace
+from daemon.cluster.shared_places import SharedPlaces
 from daemon.cluster.shared_spending import SharedReservations
 from daemon.cluster.slack_share import SlackShare
 from daemon.cluster.tree_jobs import TreeJobs
@@ -73,6 +76,14 @@ NOT_YET = "AT_WORK=all cannot be used so far: one daemon works, and the others s
 AWAY = "The log does not answer{why}: nothing is acknowledged or begun until it does."
 
 
+@dataclass(frozen=True, slots=True)
+class SharedLimits:
+    """Limits of the workspace: dollars of the day, and places at the model server."""
+
+    reservations: CallReservations
+    places: ModelPlaces
+
+
 class ClusterServices:
     """Share of this daemon in a workspace of several."""
 
@@ -86,13 +97,14 @@ class ClusterServices:
         server: ServerFacts,
         files: FileTable,
         queries: LogQueries,
-        reservations: CallReservations,
+        limits: SharedLimits,
     ) -> None:
         self._settings = settings
         self._membership = membership
         self._server = server
         self.files = files
-        self.reservations: CallReservations | None = reservations
+        self.reservations: CallReservations | None = limits.reservations
+        self.places: ModelPlaces | None = limits.places
         self._journal: SharedJournal | None = None
         self._holding: asyncio.Task[None] | None = None
         self._wanting: list[asyncio.Task[None]] = []
@@ -176,7 +188,7 @@ class ClusterServices:
             PlacingDaemon(
                 machine=self._settings.machine_name,
                 worker_id=membership.worker_id,
-                has_role=lambda: self.roles.holds("inner life"),
+                has_role=lambda: self.roles.holds(INNER_LIFE),
                 is_alive=is_alive,
                 confirm=self.confirm,
             ),
@@ -302,8 +314,10 @@ async def join_machines(settings: Settings, clock: Clock, listener: socket) -> A
         files = await enter(FileTable(url, membership.session_name("files")))
         queries = await enter(LogQueries(url, membership.session_name("asking")))
         reservations = await enter(SharedReservations(queries, membership.worker_id))
+        places = await enter(SharedPlaces(queries, membership.worker_id))
         shared_clock = time if isinstance(clock, SystemClock) else clock  # a clock of tests has its own time
-        services = ClusterServices(settings, shared_clock, membership, server, files, queries, reservations)
+        limits = SharedLimits(reservations, places)
+        services = ClusterServices(settings, shared_clock, membership, server, files, queries, limits)
         stack.push_async_callback(services.close)
         await services.connect_peers(stack)
         yield services

@@ -35,12 +35,11 @@ from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.kinds import WorkerStarted
 from daemon.engine.worker import Worker
 from daemon.knowledge.forgetting import ForgettingService, MessageDeleter
-from daemon.lifetime import RoleHolder, failing_with, in_background, run_until_failure
+from daemon.lifetime import failing_with, in_background, run_until_failure
 from daemon.ports import Open
 from daemon.prompts.elements import soul_name_in
 from daemon.prompts.prompt_catalogue import SOUL_TEXT
 from daemon.settings.home import project_root
-from daemon.settings.limits import InnerLimits
 from daemon.slack.surface import SlackSurface
 from daemon.telemetry.turn_lines import log_ended_turns
 from daemon.tools.changed_tools import ToolListWatch
@@ -52,9 +51,6 @@ from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget
 
 log = logging.getLogger(__name__)
-
-INNER_LIFE = "inner life"
-"""Role of the daemon that has the inner life and its programs."""
 
 GRACE = 10.0
 """Most seconds that running turns get to end at a stop."""
@@ -210,12 +206,6 @@ async def _make_dependencies(
     return make_turn_dependencies(services, own, processes, sandbox)
 
 
-async def _begin_inner_life(roles: RoleHolder, journal: Journal, limits: InnerLimits) -> None:
-    """Record the start of the inner life on the daemon that it has its place on."""
-    await roles.hold(INNER_LIFE)
-    await record_start(journal, limits)
-
-
 async def _run_worker(
     stack: AsyncExitStack, opened: OpenDaemon, world: TurnDependencies, grace: float
 ) -> Worker:
@@ -225,8 +215,8 @@ async def _run_worker(
     await enter(log_ended_turns(journal))
     await enter(in_background(world.budget.preload()))
     await draw_tag_suffix(journal)
-    if limits and machines.share.is_shared:
-        await enter(in_background(_begin_inner_life(machines.share, journal, limits)))
+    if limits and machines.share.is_shared and opened.secret.at_work == "all":
+        await enter(in_background(record_start(journal, limits, machines.share)))
     elif limits:
         await record_start(journal, limits)
     worker = await enter(Worker(journal, clock, SoulProgram(world), grace=grace, share=machines.trees))

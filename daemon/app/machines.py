@@ -12,6 +12,7 @@ from aiohttp import web
 
 from config import Settings
 from daemon.app.page_link import make_credentials
+from daemon.claude.model_places import ModelPlaces
 from daemon.console.access import PageCredentials, read_or_make_token
 from daemon.console.live_calls import LiveCalls, LiveThoughts
 from daemon.engine.clock import Clock
@@ -77,6 +78,7 @@ class WorkspaceShare(Protocol):
     trees: TreeShare
     lag: float
     reservations: CallReservations | None
+    places: ModelPlaces | None
     peers: Peers
     died: asyncio.Future[None]
 
@@ -130,6 +132,7 @@ class SingleDaemon:
     is_at_work = True
     lag = 0.0
     reservations: CallReservations | None = None
+    places: ModelPlaces | None = None
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings

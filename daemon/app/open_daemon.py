@@ -282,7 +282,7 @@ async def _make_services(
         index=stack.enter_context(make_index(journal)),
         texts=texts,
         claude=claude,
-        queue=make_request_queue(settings, claude),
+        queue=make_request_queue(settings, claude, machines.places),
         slack=slack,
         budget=DailyBudget(
             journal, clock, settings.budget_daily_usd, settings.owner_user_ids, machines.reservations

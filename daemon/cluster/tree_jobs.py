@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 """Seconds after which jobs are looked for without a notice, and between sweeps."""
+PAUSE_SECONDS = 0.002
+"""Seconds between two jobs that a daemon takes, so that the others get their share."""
 RETRY_SECONDS = 0.2
 """Seconds between attempts while the log is away."""
 ANSWER_SECONDS = 5.0
@@ -150,6 +152,7 @@ class TreeJobs:
                     self._begin(job)
             if not job:
                 break
+            await asyncio.sleep(PAUSE_SECONDS)
         await _wait_for(self._news)
 
     def _begin(self, job: Job) -> None:

@@ -58,7 +58,7 @@ async def test_each_daemon_counts_and_logs_what_it_wrote(
         urls: list[str] = []
         for name in ("one", "other"):
             opened = SharedJournal(tmp_path / f"{name}.db", FakeClock(), SOUL_KINDS, url=log_url, name=name)
-            journal = await stack.enter_async_context(opened)
+            journal: Journal = await stack.enter_async_context(opened)
             app = web.Application()
             Metrics(journal).mount(app)
             journals.append(journal)
@@ -68,9 +68,9 @@ async def test_each_daemon_counts_and_logs_what_it_wrote(
             *(turn(journals[number % 2], f"sess-{number}") for number in range(10)),
             *(turn(journals[0], f"sess-of-one-{number}") for number in range(4)),
         )
-        for journal in journals:
-            while journal.last_seq_of_all() < 42:
-                await journal.next_change.wait()
+        for one_of_two in journals:
+            while one_of_two.last_seq_of_all() < 42:
+                await one_of_two.next_change.wait()
         one, other = [await scraped(url) for url in urls]
     assert sum(one.values()) == 27
     assert sum(other.values()) == 15
