@@ -26,6 +26,8 @@ from benchmarks.recall import recall
 from benchmarks.records import records
 from benchmarks.roots import roots
 from benchmarks.rounds import rounds
+from benchmarks.shared_log import shared_log
+from benchmarks.shared_turns import shared_turns
 from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.thinking import thoughts
@@ -54,6 +56,8 @@ ALL = (
     pages,
     ticks,
     appends,
+    shared_log,
+    shared_turns,
     waits,
     verifying,
     idle,

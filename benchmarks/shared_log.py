@@ -1,161 +1,125 @@
-"""Cost of a log in PostgreSQL. Floor: the same on SQLite, alternating with it."""
+"""Journal over a log in PostgreSQL, beside the journal in SQLite as its floor; needs PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
-from functools import partial
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from itertools import count
 from pathlib import Path
-from statistics import median, quantiles
-from time import perf_counter
-from typing import Any, cast
 
-from benchmarks.figure import Figure, side_by_side
-from benchmarks.ground import Ground, ground
-from daemon.engine.clock import Clock, SystemClock
-from daemon.engine.event import Event
+from benchmarks.figure import Figure, Work, seconds, side_by_side
+from daemon.engine.clock import SystemClock
 from daemon.engine.journal.journal import Journal
-from daemon.engine.journal.postgres_log import connect, install_log
+from daemon.engine.journal.log_erasing import rewrite_table
+from daemon.engine.journal.postgres_log import PostgresLog, connect, install_log
 from daemon.engine.journal.shared_journal import SharedJournal
-from daemon.engine.worker import TurnRunner
 from daemon.kinds import SOUL_KINDS, MemoryNote
-from daemon.turn.model_calls import call_model
 from rehearsal.postgres_server import run_postgres
 
-SLOWER = 2.0
-"""Most times as long as on SQLite that a turn may take."""
+TEXT = "x" * 700
 
-SHARE = 0.4
-"""Least share of the turns a second on SQLite."""
+MANY = 100_000
+"""Entries of the log whose copy is made anew."""
 
-MANY_ENTRIES = """
-insert into entry select last + n, 'many', kind, 'engine', body, 'many' || n, null, '{}', 0, false, false, 0
-from generate_series(1, %s) n, (select max(seq) as last from entry) as newest,
-  (select kind, body from entry where kind = %s limit 1) as noted
+FILL = """
+    insert into entry select n, 'old', 'memory-note', 'core', json_build_object('text', repeat('x', 700))::text,
+      'old-' || n, null, '{}', 1790000000, false, false, 0
+    from generate_series((select coalesce(max(seq), 0) + 1 from entry), %s) n
 """
 
-QUESTION = "What would you do with a free afternoon?"
+
+async def shared_log(folder: Path, *, rounds: int = 400, at_once: int = 200) -> Sequence[Figure]:
+    """Measure appends by SQLite, by one daemon over the log, and beside a second one; then what follows."""
+    folder.chmod(0o755)  # the server may run as another user
+    with run_postgres(folder / "postgres") as url:
+        with closing(connect(url, "benchmark")) as connection:
+            install_log(connection)
+        async with Daemons.of(folder, url) as daemons:
+            figures = await daemons.appends(rounds, at_once)
+            figures += await daemons.lag(rounds)
+        with closing(connect(url, "benchmark")) as connection:
+            connection.execute(FILL, (MANY,))
+        return [*figures, await copy_anew(folder, url), rewrite(url)]
 
 
-async def shared_log(
-    folder: Path, *, rounds: int = 100, conversations: int = 200, entries: int = 100_000
-) -> Sequence[Figure]:
-    """Measure a durable call, a turn and many at once on SQLite and on PostgreSQL; then the follower's lag
-    and the time to make a copy.
-    """
-    with _empty_log() as url:
-        figures = await _turns(folder, url, rounds, conversations)
-        figures += await _lag(folder, url, rounds * 5)
-        figures += await _copy(folder, url, entries)
-    return figures
+class Daemons:
+    """A journal in SQLite, and two daemons of one log."""
+
+    def __init__(self, alone: Journal, oak: Journal, elm: Journal) -> None:
+        self._alone = alone
+        self._oak = oak
+        self._elm = elm
+        self._keys = count()
+
+    @classmethod
+    @asynccontextmanager
+    async def of(cls, folder: Path, url: str) -> AsyncIterator[Daemons]:
+        async with AsyncExitStack() as stack:
+            alone = await stack.enter_async_context(Journal(folder / "a.db", SystemClock(), SOUL_KINDS))
+            oak, elm = [
+                await stack.enter_async_context(journal_of(folder, url, name)) for name in ("oak", "elm")
+            ]
+            yield cls(alone, oak, elm)
+
+    async def appends(self, rounds: int, at_once: int) -> list[Figure]:
+        floor, one = await side_by_side(rounds, self._append(self._alone), self._append(self._oak))
+        all_floor, all_ = await side_by_side(
+            max(1, rounds // 20), self._append(self._alone, at_once), self._append(self._oak, at_once)
+        )
+        return [
+            Figure(name="append to the log", value=one * 1e3, unit="ms", floor=floor * 1e3),
+            Figure(
+                name=f"appends to the log, {at_once} at once",
+                value=at_once / all_,
+                unit="/s",
+                floor=at_once / all_floor,
+            ),
+        ]
+
+    def _append(self, journal: Journal, number: int = 1) -> Work:
+        async def append() -> None:
+            keys = [f"key-{next(self._keys)}" for _ in range(number)]
+            await asyncio.gather(*(journal.append("t", MemoryNote(text=TEXT), key=key) for key in keys))
+
+        return append
+
+    async def lag(self, rounds: int) -> list[Figure]:
+        """Measure from an append's answer until the other daemon has the entry; 0 if it came before."""
+        late = sorted([await self._late() for _ in range(rounds)])
+        named = {"median": late[len(late) // 2], "99 %": late[len(late) * 99 // 100], "most": late[-1]}
+        return [
+            Figure(name=f"a follower's lag, {name}", value=value * 1e3, unit="ms")
+            for name, value in named.items()
+        ]
+
+    async def _late(self) -> float:
+        written, _ = await self._oak.append("t", MemoryNote(text=TEXT), key=f"key-{next(self._keys)}")
+        began = time.perf_counter()
+        while self._elm.last_seq_of_all() < written.seq:
+            await self._elm.next_change.wait()
+        return time.perf_counter() - began
 
 
-@contextmanager
-def _empty_log() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="soul-postgres-") as home:
-        os.chmod(home, 0o755)  # noqa: PTH101  the server is another user
-        with run_postgres(Path(home)) as url:
-            with closing(connect(url, "benchmark")) as connection:
-                install_log(connection)
-            yield url
+def journal_of(folder: Path, url: str, name: str) -> SharedJournal:
+    home = folder / name
+    home.mkdir(exist_ok=True)
+    return SharedJournal(home / "journal.db", SystemClock(), SOUL_KINDS, url=url, machine=name)
 
 
-async def _turns(folder: Path, url: str, rounds: int, conversations: int) -> list[Figure]:
-    async with _grounds(folder, url) as (local, shared):
-        lanes = [_lane(local), _lane(shared)]
-        calls = [partial(_call, await one.turn("call")) for one in (local, shared)]
-        call_floor, call = await side_by_side(rounds, *calls)
-        floor, turn = await side_by_side(rounds, *lanes)
-        at_once = [partial(_together, lane, conversations) for lane in lanes]
-        all_floor, all_ = await side_by_side(max(1, rounds // 20), *at_once)
-    return [
-        Figure(
-            name="durable model call, log in PostgreSQL", value=call * 1e3, unit="ms", floor=call_floor * 1e3
-        ),
-        Figure(
-            name="whole turn, log in PostgreSQL",
-            value=turn * 1e3,
-            unit="ms",
-            floor=floor * 1e3,
-            aim=f"at most {SLOWER} times the floor",
-            met=turn <= SLOWER * floor,
-        ),
-        Figure(
-            name=f"whole turns, {conversations} at once, log in PostgreSQL",
-            value=conversations / all_,
-            unit="/s",
-            floor=conversations / all_floor,
-            aim=f"at least {SHARE} of the floor",
-            met=all_floor >= SHARE * all_,
-        ),
-    ]
+async def copy_anew(folder: Path, url: str) -> Figure:
+    async def make() -> None:
+        async with journal_of(folder, url, "new") as new:
+            assert new.last_seq_of_all() == MANY
+
+    return Figure(name=f"a copy of {MANY:,} entries, made anew", value=await seconds(make), unit="s")
 
 
-@asynccontextmanager
-async def _grounds(folder: Path, url: str) -> AsyncIterator[tuple[Ground, Ground]]:
-    def kept(path: Path, clock: Clock, kinds: Iterable[type[Event]]) -> Journal:
-        return SharedJournal(path, clock, kinds, url=url)
-
-    homes = [folder / "local", folder / "shared"]
-    for home in homes:
-        home.mkdir()
-    async with ground(homes[0]) as local, ground(homes[1], kept_by=cast(Any, kept)) as shared:
-        yield local, shared
-
-
-def _lane(here: Ground) -> Callable[[], Any]:
-    taker, numbers = here.turns(), count()
-    return lambda: _turn(here, taker, next(numbers))
-
-
-async def _together(lane: Callable[[], Any], many: int) -> None:
-    await asyncio.gather(*(lane() for _ in range(many)))
-
-
-async def _turn(here: Ground, taker: TurnRunner, number: int) -> None:
-    said = await here.call(f"turn {number}", QUESTION)
-    assert await taker.take_turn(said.thread)
-
-
-async def _call(turn: Any) -> None:
-    call = await call_model(turn, "step", turn.memory, "speak", _hear)
-    assert call.event.outcome == "ok", call.event
-
-
-async def _hear(_delta: str) -> None: ...
-
-
-async def _lag(folder: Path, url: str, rounds: int) -> list[Figure]:
-    """Measure how long after its author another daemon reads an entry."""
-    clock = SystemClock()
-    paths = [folder / "author.db", folder / "reader.db"]
-    author, reader = (SharedJournal(path, clock, SOUL_KINDS, url=url, name=path.stem) for path in paths)
-    lags = []
-    async with author, reader:
-        for number in range(rounds):
-            entry, _ = await author.append("lag", MemoryNote(text="x" * 200, about=""), key=f"lag{number}")
-            began = perf_counter()
-            while reader.last_seq_of_all() < entry.seq:
-                await reader.next_change.wait()
-            lags.append(perf_counter() - began)
-    cuts = quantiles(lags, n=100)
-    return [
-        Figure(name="follower's lag, median", value=median(lags) * 1e3, unit="ms"),
-        Figure(name="… 99 %", value=cuts[98] * 1e3, unit="ms"),
-        Figure(name="… most", value=max(lags) * 1e3, unit="ms"),
-    ]
-
-
-async def _copy(folder: Path, url: str, entries: int) -> list[Figure]:
-    """Measure how long a daemon without a copy needs to make one."""
-    with closing(connect(url, "benchmark")) as connection:
-        connection.execute(MANY_ENTRIES, (entries, MemoryNote.kind))
-    began = perf_counter()
-    async with SharedJournal(folder / "copy.db", SystemClock(), SOUL_KINDS, url=url) as journal:
-        took = perf_counter() - began
-        assert journal.last_seq_of_all() > entries
-    return [Figure(name=f"a copy of {entries:,} entries made", value=took, unit="s")]
+def rewrite(url: str) -> Figure:
+    """Measure for how long an erasure lets nobody append."""
+    with closing(PostgresLog(url, "benchmark")) as shared:
+        began = time.perf_counter()
+        rewrite_table(shared)
+        took = time.perf_counter() - began
+    return Figure(name=f"pause of an erasure, {MANY:,} entries", value=took, unit="s")

@@ -18,11 +18,11 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.clock import Clock
-from daemon.engine.event import root_of
+from daemon.engine.event import Entry, root_of
 from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.execution import Hold, no_lease_check
 from daemon.engine.journal.journal import Journal
-from daemon.engine.kinds import TurnBegan, TurnResumed, WorkerStopped
+from daemon.engine.kinds import TurnBegan, TurnResumed, WorkerDied, WorkerStopped
 from daemon.kinds import ConversationOpened, LifeStatusCleared, SoulTurnBegan, StatusCleared
 from daemon.slack.app_share import AppShare, WholeApp
 from daemon.slack.directory import workspace_thread
@@ -157,6 +157,11 @@ class StatusSync:
     @property
     def is_clear(self) -> bool:
         return self._lacking or all(status.is_clear for status in self._statuses.values())
+
+    @property
+    def shows_nothing(self) -> bool:
+        """True if nothing stands in Slack, also of what another worker may decide now."""
+        return self._lacking or all(status.is_forgettable for status in self._statuses.values())
 
     @property
     def has_left(self) -> bool:
@@ -432,7 +437,9 @@ class SlackStatus:
         self._life = life
         ended = None
         if self._share.daemon_count > 1:
-            ended = {one.event.life for one in self._journal.entries_of_kind(WorkerStopped)}
+            found: list[Entry[WorkerStopped | WorkerDied]]
+            found = self._journal.entries_of_kind(WorkerStopped, WorkerDied)
+            ended = {one.event.life for one in found}
         self._clear_left(ended)
 
     def clear_life(self, life: int) -> None:
@@ -555,7 +562,8 @@ class SlackStatus:
         lives = set[int]()
         if not (self._line.has_left or self._session.has_left):
             lives, self._left_by = self._left_by, set()
-        if self._clear and self._life and (is_closing or not self._is_any_at_work()):
+        is_bare = self._line.shows_nothing and self._session.shows_nothing
+        if is_bare and self._life and (is_closing or not self._is_any_at_work()):
             lives = lives | {self._life}
         return lives
 
@@ -581,5 +589,6 @@ class SlackStatus:
         for life in lives:
             cleared = LifeStatusCleared(life=life, upto=upto)
             key = f"{cleared.kind}:{self._team}:{life}:{upto}"
-            with suppress(JournalError):
-                await self._journal.append(workspace_thread(self._team), cleared, key=key, author="core")
+            with suppress(JournalError, TimeoutError):
+                async with asyncio.timeout(GOODBYE):  # an append waits while the log is away
+                    await self._journal.append(workspace_thread(self._team), cleared, key=key, author="core")
