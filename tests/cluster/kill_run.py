@@ -304,8 +304,9 @@ def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
     found += [f"verify: {violation}" for violation in list(verdict.violations)[:4]]
     twice = [text for text, count in Counter(m.text for m in unclaimed).items() if count > 1 and "z" in text]
     found += [f"said twice: {text!r}" for text in twice]
-    if run.world.statuses:
-        found.append(f"a status is left: {run.world.statuses}")
+    for root in run.world.statuses:
+        texts = [(message.user, message.text[:60]) for message in said if message.root == root]
+        found.append(f"a status is left in {root}: {texts}")
     return found
 
 
@@ -356,10 +357,16 @@ async def main(seconds: float, kinds: Sequence[str], seed: int, **settings: str)
 
 
 if __name__ == "__main__":
-    _, for_seconds, *rest = sys.argv
+    _, for_seconds, *rest = [one for one in sys.argv if "=" not in one]
+    given = dict(one.split("=", 1) for one in sys.argv if "=" in one)
     chosen = rest[0].split(",") if rest else list(HITS)
     sys.exit(
         asyncio.run(
-            main(float(for_seconds), [k for k in chosen if k != "none"], int(rest[1]) if len(rest) > 1 else 1)
+            main(
+                float(for_seconds),
+                [k for k in chosen if k != "none"],
+                int(rest[1]) if len(rest) > 1 else 1,
+                **given,
+            )
         )
     )

@@ -23,7 +23,7 @@ from tests.wire.world import hash_of
 
 PEOPLE = ("alice", "bob", "carol")
 MODEL = "/v1/messages"
-EFFECTS = ("chat.", "assistant.threads.setStatus")
+EFFECTS = ("chat.", "assistant.", "agents.")
 """Beginnings of the Slack methods that people see."""
 
 

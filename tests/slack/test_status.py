@@ -172,6 +172,26 @@ async def test_a_successor_s_sign_is_left_alone(here: Office) -> None:
     assert lines(here) == ["is musing…"]
 
 
+async def test_the_wish_of_the_next_turn_outlives_the_refusal_of_the_last(here: Office) -> None:
+    thread = await called(here)
+    await show(here, thread, "is musing…")
+    await begins(here, thread)
+    asked, refused = [asyncio.Event(), asyncio.Event()], asyncio.Event()
+
+    async def last() -> None:
+        asked.pop().set()
+        await refused.wait()
+        raise FencedError(thread)
+
+    first, second = asked
+    here.slack.speaker.status(thread, "", last)
+    await until(lambda: first.is_set() and second.is_set())
+    here.slack.speaker.status(thread, "is typing…", ours)
+    refused.set()
+    await until(lambda: not here.slack.speaker.busy)
+    assert lines(here) == ["is typing…"]
+
+
 @SOAK
 async def test_a_thread_that_is_over_costs_nothing(here: Office) -> None:
     await show_and_clear(here)
