@@ -15,7 +15,7 @@ from daemon.cluster.log_server import Connection, LogUnreachable, connect_to_ser
 from daemon.cluster.schema import LogSchema, log_version, machines_alive, make_schema, newer_log_sentence
 from daemon.engine.exceptions import JournalError, JournalLocked, JournalMisplaced
 from daemon.engine.journal.copy_mark import copied_log
-from daemon.engine.journal.journal_copy import NOT_MOVED, JournalCopy, open_copy
+from daemon.engine.journal.journal_copy import JournalCopy, not_moved_sentence, open_copy
 from daemon.engine.journal.journal_file import hold_lock, lock_holder, open_readonly
 from daemon.engine.journal.log_schema import LOG_VERSION
 from daemon.engine.journal.log_transfer import LogComparison, compare_rows, last_of_log, log_rows
@@ -57,10 +57,10 @@ def update_copy(path: Path, url: str, machine: str = "") -> None:
 def _catch_up(path: Path, shared: PostgresLog, machine: str) -> None:
     kinds = with_engine_kinds(SOUL_KINDS)
     with closing(open_copy(path, shared, kinds, machine)) as tables:
-        copy = JournalCopy(tables, kinds)
+        copy = JournalCopy(tables, kinds, machine)
         copy.finish_forgetting()
         copy.catch_up(shared, shared.last())
-        copy.clear(shared, machine)
+        copy.clear(shared)
 
 
 @contextmanager
@@ -76,14 +76,15 @@ def connected(url: str) -> Iterator[Connection]:
 def _check_log(connection: Connection, path: Path, url: str) -> None:
     found = log_version(connection)
     if found is None:
-        if _is_own_journal(path):
-            raise JournalMisplaced(NOT_MOVED.format(path=path))
+        if is_own_journal(path):
+            raise JournalMisplaced(not_moved_sentence(path))
         raise JournalError(no_log_sentence(url))
     if found > LOG_VERSION:
         raise ConfigError(newer_log_sentence(found, LOG_VERSION))
 
 
-def _is_own_journal(path: Path) -> bool:
+def is_own_journal(path: Path) -> bool:
+    """True if the file holds entries, and is no copy of a log."""
     try:
         with closing(open_readonly(path)) as tables:
             return copied_log(tables) is None and tables.last() > 0

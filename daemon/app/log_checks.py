@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 
 from config import Settings
 from daemon.app.check import Finding, doubtful_finding, ill_finding, well_finding
+from daemon.app.copy_commands import is_own_journal
 from daemon.cluster.daemon_facts import DaemonRow
 from daemon.cluster.differences import find_differences
 from daemon.cluster.log_server import (
@@ -22,7 +25,11 @@ from daemon.cluster.log_server import (
 )
 from daemon.cluster.membership import MOST_SOCKETS
 from daemon.cluster.schema import log_version, newer_log_sentence
+from daemon.engine.exceptions import CopyAhead, JournalError, JournalMisplaced
+from daemon.engine.journal.journal_copy import not_moved_sentence, why_of_another_log
+from daemon.engine.journal.journal_file import open_readonly
 from daemon.engine.journal.log_schema import LOG_VERSION
+from daemon.engine.journal.postgres_log import PostgresLog
 from daemon.settings.database_url import shown_database_url
 from daemon.settings.parse import ConfigError
 
@@ -43,7 +50,8 @@ def examine_log(settings: Settings) -> Sequence[Finding]:
     try:
         server = examine_server(url, NAME)
         with closing(connect_to_server(url, NAME)) as connection:
-            return [*_server_findings(url, server), *_log_findings(connection)]
+            findings = [*_server_findings(url, server), *_log_findings(connection)]
+            return [*findings, _copy_finding(settings.journal_path, url, log_version(connection))]
     except (ConfigError, LogUnreachable) as error:
         return [ill_finding("log", str(error).rstrip("."))]
     except psycopg.Error as error:
@@ -78,6 +86,27 @@ def _log_findings(connection: Connection) -> Iterator[Finding]:
     yield _clock_finding(connection)
     rows = [DaemonRow.of_json(row) for (row,) in connection.execute(DAEMONS)]
     yield from _daemon_findings(rows)
+
+
+def _copy_finding(path: Path, url: str, version: int | None) -> Finding:
+    """Check whether the file of this machine is a copy of the log, without changing it."""
+    if not path.exists():
+        return well_finding("copy", f"none yet; the next start makes {path}")
+    if version is None:
+        if is_own_journal(path):
+            return ill_finding("copy", not_moved_sentence(path).rstrip("."))
+        return well_finding("copy", f"{path}; the next start fills the log's tables")
+    try:
+        with closing(open_readonly(path)) as tables, closing(PostgresLog(url, NAME)) as shared:
+            why = why_of_another_log(tables, shared)
+            behind = shared.last() - tables.last()
+    except (CopyAhead, JournalMisplaced) as error:
+        return ill_finding("copy", str(error).rstrip("."))
+    except (JournalError, sqlite3.Error, ValueError) as error:
+        why = f"it is damaged ({str(error).rstrip('.')})"
+    if why:
+        return doubtful_finding("copy", f"{path}: {why}. The next start makes it anew")
+    return well_finding("copy", f"{path}, {behind} entries behind the log")
 
 
 def _clock_finding(connection: Connection) -> Finding:

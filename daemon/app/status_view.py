@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from daemon.app.discovery import OwnFiles
-from daemon.app.machines import Machines
+from daemon.app.machines import WorkspaceShare
 from daemon.app.soul_clients import OwnerStatus
 from daemon.app.start_lines import unusual_host
 from daemon.app.tool_status import state_line
@@ -47,7 +47,7 @@ MOST_NAMED_FAULTS = 5
 
 
 def mount_status(
-    app: web.Application, services: DaemonServices, own_files: OwnFiles, machines: Machines
+    app: web.Application, services: DaemonServices, own_files: OwnFiles, machines: WorkspaceShare
 ) -> StatusView:
     view = StatusView(services, own_files, machines)
     console = ConsoleSetup(
@@ -58,7 +58,7 @@ def mount_status(
         ready=services.budget.preload,
         details=view.details,
         inner=view.inside,
-        thinking=services.thinking,
+        thinking=machines.peers.show_thoughts(services.thinking),
         is_log_away=lambda: machines.is_log_away,
         lag=machines.lag,
     )
@@ -72,7 +72,7 @@ def mount_status(
 class StatusView:
     """State of the services, for the page and the metrics."""
 
-    def __init__(self, services: DaemonServices, own_files: OwnFiles, machines: Machines) -> None:
+    def __init__(self, services: DaemonServices, own_files: OwnFiles, machines: WorkspaceShare) -> None:
         self._services = services
         self._machines = machines
         self._own_files = own_files

@@ -631,6 +631,10 @@ class Worker:
 
     # Beside other workers
 
+    async def note_death(self, dead: object) -> None:
+        """Judge a daemon that was counted as dead, and offer its trees, at once."""
+        await self._guarded(self.sweep(), "The sweep after a death")
+
     async def run_tree(self, root: str) -> int:
         """Take the turns of a tree of threads until none of them can go on.
 

@@ -23,6 +23,7 @@ pytestmark = NEEDS_POSTGRES
 
 ME = f"<@{SOUL.user}>"
 DECIDING = {"ISM_ENABLED": "true", "ISM_MAX_LOOPS": "1", "OWNER_USER_IDS": ALICE.id}
+DOCTOR = ("log", "commits", "clock", "daemons", "sockets")
 FOUND = "The ferry sails at nine."
 
 
@@ -104,9 +105,19 @@ async def test_the_stream_of_a_page_goes_on_where_it_was_on_another_daemon(
         await second.wait_until_at_work()
 
 
-async def test_the_views_of_a_standby_and_a_link_to_them_are_there(tmp_path: Path, log_url: str) -> None:
+async def test_the_views_of_a_standby_a_link_to_them_and_the_doctor_are_there(
+    tmp_path: Path, log_url: str
+) -> None:
     async with two(tmp_path, log_url) as (place, _, second):
         for path in ("threads", "costs", "state", "health", "questions", "people"):
             assert "error" not in await second.get(f"/console/{path}")
         asked = await start(tmp_path / "second", "link", **cluster_env(place, log_url, "second"))
         assert (await asked.communicate())[0].decode().startswith(f"{second.url}/?token=")
+        asked = await start(tmp_path / "second", "doctor", "--json", **cluster_env(place, log_url, "second"))
+        findings = json.loads((await asked.communicate())[0])["findings"]
+    said = {name: [one["said"] for one in findings if one["name"] == name] for name in DOCTOR}
+    assert "PostgreSQL 1" in said["log"][0]
+    assert "synchronous_commit=" in said["commits"][0]
+    assert "the log's" in said["clock"][0]
+    assert [line.partition(",")[0] for line in said["daemons"]] == ["first: at work", "second: stands by"]
+    assert said["sockets"] == ["all daemons have 1 of the 10 that Slack allows"]

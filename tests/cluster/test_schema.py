@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -11,15 +12,19 @@ import psycopg
 import pytest
 
 from daemon.cluster.log_server import Connection, LogUnreachable, connect_to_server
+from daemon.cluster.log_start import LogStart
 from daemon.cluster.schema import (
     LogSchema,
     claim_workspace,
+    lock_schema,
     log_version,
     make_schema,
     prepare_log,
     value,
 )
 from daemon.settings.parse import ConfigError
+from rehearsal.postgres_server import free_port
+from tests.attention import until
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 
 __all__ = ["log_url", "postgres_server"]
@@ -224,3 +229,58 @@ def test_a_log_belongs_to_one_workspace_and_one_app(log_url: str) -> None:
                 claim_workspace(connection, team, app)
             assert f"this daemon is in team {team}, app {app}" in str(caught.value)
             assert "search_path%3Dsoul2" in str(caught.value)
+
+
+class Retries:
+    """Pauses between the attempts of a start, each of which a test ends."""
+
+    def __init__(self) -> None:
+        self.pauses = 0
+        self._go_on = asyncio.Event()
+
+    async def sleep(self, _: float) -> None:
+        self.pauses += 1
+        await self._go_on.wait()
+        self._go_on.clear()
+
+    def end_pause(self) -> None:
+        self._go_on.set()
+
+
+async def test_a_newer_daemon_stands_by_and_says_so(log_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    prepare(log_url)
+    worker, retries = join(log_url, "one"), Retries()
+    start = LogStart(log_url, retries.sleep, second())
+    running = asyncio.create_task(start.run())
+    await until(lambda: retries.pauses >= 1)
+    assert start.is_behind_older
+    assert "Daemons of an older version use the log (one): this one stands by" in start.waits_for
+    assert start.waits_for in caplog.text
+    leave(log_url, worker)
+    retries.end_pause()
+    assert (await running).schema.startswith("s_")
+    assert (start.waits_for, start.is_behind_older, version(log_url)) == ("", False, 2)
+
+
+async def test_a_start_waits_while_others_fill_the_log(
+    log_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    retries = Retries()
+    start = LogStart(log_url, retries.sleep)
+    with connected(log_url) as other, other.transaction():
+        lock_schema(other)
+        running = asyncio.create_task(start.run())
+        await until(lambda: retries.pauses >= 1)
+        assert start.waits_for.startswith("The log's tables are being made, migrated or filled")
+    retries.end_pause()
+    await running
+    assert "The journal's database can be used." in caplog.text
+
+
+async def test_a_start_waits_for_a_server_that_is_away() -> None:
+    retries = Retries()
+    start = LogStart(f"postgresql://soul@127.0.0.1:{free_port()}/soul", retries.sleep)
+    running = asyncio.create_task(start.run())
+    await until(lambda: retries.pauses >= 1)
+    assert "cannot be reached" in start.waits_for
+    running.cancel()

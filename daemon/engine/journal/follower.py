@@ -47,7 +47,6 @@ class LogFollower(threading.Thread):
         self,
         url: str,
         name: str,
-        machine: str,
         copy: JournalCopy,
         contact: LogContact,
         told: Callable[[Sequence[WrittenRow]], None],
@@ -57,7 +56,6 @@ class LogFollower(threading.Thread):
         super().__init__(name="log-follower", daemon=True)
         self._url = url
         self._name = name
-        self._machine = machine
         self._copy = copy
         self._contact = contact
         self._told = told
@@ -149,7 +147,7 @@ class LogFollower(threading.Thread):
 
     def _clear(self, shared: PostgresLog) -> None:
         try:
-            self._copy.clear(shared, self._machine)
+            self._copy.clear(shared)
         except (sqlite3.OperationalError, OSError) as error:
             self._clear_at = time.monotonic() + CLEAR_PAUSE
             log.warning("Forgotten words stay in the copy for now (%s).", error)

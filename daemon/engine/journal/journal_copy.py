@@ -41,8 +41,9 @@ class JournalCopy:
     It blanks what an entry of forgetting names when it folds that entry.
     """
 
-    def __init__(self, store: WritableTables, kinds: EventCodec) -> None:
+    def __init__(self, store: WritableTables, kinds: EventCodec, machine: str) -> None:
         self._store = store
+        self._machine = machine
         self._kinds = kinds
         self._file = _file_id(store.path)
         self.folding = threading.RLock()
@@ -106,7 +107,7 @@ class JournalCopy:
             self._forget(_written(row))
         self._store.commit()
 
-    def clear(self, log: PostgresLog, machine: str) -> None:
+    def clear(self, log: PostgresLog) -> None:
         """Remove forgotten words from the file, delete its index, and report it to the log.
 
         Raises sqlite3.Error, OSError and psycopg.Error.
@@ -115,7 +116,7 @@ class JournalCopy:
         if connection.execute("select 1 from copy_uncleared").fetchone():
             self._store.scrub()
             connection.execute("delete from copy_uncleared")
-        log.report_cleared(machine, self.upto)
+        log.report_cleared(self._machine, self.upto)
         self.is_reported = True
 
     def unerased(self) -> Sequence[int]:
@@ -135,6 +136,7 @@ class JournalCopy:
         """Raise CopyAhead if the log has lost entries that this copy has, JournalDamaged if it has others."""
         there = log.last()
         if self.upto > there:
+            log.note_ahead(self._machine, self.upto)
             raise copy_ahead(self._store, there)
         why = "" if copied_log(self._store) == log.log_id() else "it is of another log"
         why = why or _difference(self._store, log)
@@ -210,7 +212,7 @@ def why_unusable(path: Path, shared: PostgresLog, kinds: EventCodec, machine: st
         return ""
     try:
         store = open_store(path)
-        origin = copied_log(store)
+        copied_log(store)
     except (sqlite3.DatabaseError, JournalError) as error:
         if not is_damage(error):
             raise
@@ -218,14 +220,23 @@ def why_unusable(path: Path, shared: PostgresLog, kinds: EventCodec, machine: st
             return f"it is damaged ({error})"
         return _keep_unreadable(path, error)
     with closing(store):
-        if origin is None:
-            _check_moved(store, shared)
-        elif origin != shared.log_id() and shared.last():  # an empty log may have lost what the copy has
-            return "it is a copy of another log"
         try:
-            return _difference(store, shared) or _wrong_table(store, kinds)
+            return why_of_another_log(store, shared) or _wrong_table(store, kinds)
         except (sqlite3.Error, ValueError) as error:
             return f"it is damaged ({error})"
+
+
+def why_of_another_log(tables: JournalTables, shared: PostgresLog) -> str:
+    """Return why these tables are no copy of this log; empty if they are, up to some entry.
+
+    Raises CopyAhead if the log lacks entries of them, JournalMisplaced for a journal of its own.
+    """
+    origin = copied_log(tables)
+    if origin is None:
+        _check_moved(tables, shared)
+    elif origin != shared.log_id() and shared.last():  # an empty log may have lost what the copy has
+        return "it is a copy of another log"
+    return _difference(tables, shared)
 
 
 def _wrong_table(store: WritableTables, kinds: EventCodec) -> str:
@@ -242,23 +253,25 @@ def _keep_unreadable(path: Path, damage: Exception) -> str:
     return f"it is damaged ({damage}); it is kept as {aside}: delete it unless it was a journal of its own"
 
 
-NOT_MOVED = (
-    "DATABASE_URL is set, and {path} is a journal that was never moved there: the soul would have forgotten"
-    " everything. Stop its daemon, and run `python -m daemon move --to URL`; or leave DATABASE_URL out."
-)
+def not_moved_sentence(path: Path) -> str:
+    return (
+        f"DATABASE_URL is set, and {path} is a journal that was never moved there: the soul would have"
+        " forgotten everything. Stop its daemon, and run `python -m daemon move --to URL`; or leave"
+        " DATABASE_URL out."
+    )
 
 
-def _check_moved(store: WritableTables, shared: PostgresLog) -> None:
+def _check_moved(store: JournalTables, shared: PostgresLog) -> None:
     """Raise JournalMisplaced unless the log begins with all the entries of this journal.
 
     So it is if a move was killed between its last two steps, or if a backup was put back.
     """
     last = store.last()
     if last and (last > shared.last() or _difference(store, shared)):
-        raise JournalMisplaced(NOT_MOVED.format(path=store.path))
+        raise JournalMisplaced(not_moved_sentence(store.path))
 
 
-def _difference(store: WritableTables, shared: PostgresLog) -> str:
+def _difference(store: JournalTables, shared: PostgresLog) -> str:
     last, there = store.last(), shared.last()
     if last > there:
         raise copy_ahead(store, there)

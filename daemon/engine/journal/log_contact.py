@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 log = logging.getLogger(__name__)
@@ -24,12 +25,15 @@ class LogState(NamedTuple):
 
 
 class LogContact:
-    """Times of answers. Its methods may be called in any thread."""
+    """Times of answers. Its methods may be called in any thread; `changed` is called in the follower's."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
         self._heard = _steady()
         self._since = time.time()
         self._why = ""
+        self._told = set[str]()
+        """Reasons for which it was away since it was last there."""
 
     def note_answer(self) -> None:
         state = self.state(0)
@@ -37,14 +41,19 @@ class LogContact:
         if not state.reachable:
             log.warning("The log is back, after %.1f s.", time.time() - state.since)
             self._since = time.time()
+            self._changed()
 
     def note_failure(self, why: str) -> None:
         if self.state(0).reachable:
             self._since = time.time()
+            self._told.clear()
+        self._why = why
+        if why not in self._told:
+            self._told.add(why)
             log.error(
                 "The log in PostgreSQL is away (%s): nothing is acknowledged or begun until it is back.", why
             )
-        self._why = why
+            self._changed()
 
     def state(self, behind: int) -> LogState:
         silent = _steady() - self._heard

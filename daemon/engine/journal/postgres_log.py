@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any, NamedTuple
 
 import psycopg
@@ -68,6 +69,9 @@ def install_log(connection: Connection) -> None:
     connection.execute(LOG_TABLES)
     connection.execute(APPEND)
     connection.execute("insert into soul_log(version) values(%s) on conflict do nothing", (LOG_VERSION,))
+
+
+WRITTEN = "written"
 
 
 class AppendOutcome(NamedTuple):
@@ -139,9 +143,19 @@ class PostgresLog:
     def append(self, batch: Sequence[PendingAppend], writer: int, *, jobs: bool) -> AppendedBatch:
         """Append rows together; each is written or refused by itself."""
         rows = json.dumps([_as_json(one) for one in batch])
-        said = self._value("select soul_append(%s::jsonb, %s, %s)", rows, writer, jobs)
-        outcomes = [AppendOutcome(*one) for one in said["results"]]
-        return AppendedBatch(said["before"], said["last"], outcomes)
+        query = "select before, last, outcomes, refs from soul_append(%s::jsonb, %s, %s)"
+        found = self._db.execute(query, (rows, writer, jobs)).fetchone()
+        assert found is not None
+        before, last, outcomes, refs = found
+        known = {number: (cause, closes) for number, cause, closes in refs}
+        seqs = count(before + 1)
+        written = [
+            AppendOutcome(what, next(seqs), *known.get(number, (one.row.cause, one.row.closes)))
+            if what == WRITTEN
+            else AppendOutcome(what, 0, None, ())
+            for number, (what, one) in enumerate(zip(outcomes, batch, strict=True))
+        ]
+        return AppendedBatch(before, last, written)
 
     def find_written(self, row: EntryRow, writer: int, since: int) -> WrittenRow | None:
         """Return exactly this row, if it was written after `since` although its answer was lost."""
@@ -239,7 +253,8 @@ def _as_json(one: PendingAppend) -> dict[str, Any]:
         "pending": row.pending,
         "leases": row.leases,
         "tree": to_log(row.tree),
-        "fence": [to_log(one.fence.thread), one.fence.epoch] if one.fence else None,
+        "fence": to_log(one.fence.thread) if one.fence else None,
+        "epoch": one.fence.epoch if one.fence else None,
         "requires": one.requires,
         "after": to_log(one.after),
         "receipt_of": to_log(one.receipt_of),

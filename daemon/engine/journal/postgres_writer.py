@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import psycopg
 
 from daemon.engine.exceptions import CopyAhead, FencedError, JournalError, KeyConflict
-from daemon.engine.journal.journal_copy import JournalCopy, copy_ahead, raise_damage
+from daemon.engine.journal.journal_copy import JournalCopy, raise_damage
 from daemon.engine.journal.log_schema import LACKS_ENTRIES
 from daemon.engine.journal.postgres_log import AWAY, AppendOutcome, PostgresLog, away_reason
 from daemon.engine.journal.rows import WrittenRow
+from daemon.engine.journal.seq_ranges import SeqRanges
 from daemon.engine.journal.writer import (
     JournalWriter,
     PendingAppend,
@@ -52,6 +53,8 @@ class PostgresWriter(JournalWriter):
         self._jobs = jobs
         self._came = list[WrittenRow]()
         self._ends = ends
+        self.own = SeqRanges()
+        """Seqs of rows that this writer wrote."""
         self.worker = 0
         """Id of the worker in whose name rows are written."""
 
@@ -71,8 +74,11 @@ class PostgresWriter(JournalWriter):
         return came
 
     def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
-        results = self._appended(batch)
-        if any(isinstance(result, WrittenRow) for result in results):
+        results = [result for part in _parts(batch) for result in self._appended(part)]
+        own = [result.seq for result in results if isinstance(result, WrittenRow)]
+        for seq in sorted(own):
+            self.own.add(seq)
+        if own:
             self._report_recovery()
         return results
 
@@ -87,9 +93,9 @@ class PostgresWriter(JournalWriter):
                 results = self._append_once(batch)
                 return self._settled(batch, results, since) if is_in_doubt else results
             except psycopg.Error as error:
-                self._report_fault(JournalError(away_reason(error)))
                 if error.sqlstate == LACKS_ENTRIES:
                     raise CopyAhead(f"{LOST_COMMITS} ({away_reason(error)}).") from error
+                self._report_fault(JournalError(away_reason(error)))
                 if not (isinstance(error, AWAY) or self._log.is_broken):
                     return self._each_alone(batch, error)
             is_in_doubt = True
@@ -108,7 +114,7 @@ class PostgresWriter(JournalWriter):
     def _append_once(self, batch: Sequence[PendingAppend]) -> list[Result]:
         done = self._log.append(batch, self.worker, jobs=self._jobs)
         if done.before < self._copy.upto:
-            raise copy_ahead(self._store, done.before)
+            self._copy.check_log(self._log)
         results = [_result(one, outcome) for one, outcome in zip(batch, done.outcomes, strict=True)]
         if self._copy.upto == done.before:
             own = [one for one in results if isinstance(one, WrittenRow)]
@@ -142,6 +148,21 @@ class PostgresWriter(JournalWriter):
                 self._report_fault(error)
                 if self._ends.wait(RECONNECT_PAUSE):
                     raise
+
+
+STATEMENT_CHARACTERS = 16_000_000
+"""Characters of bodies in one statement, unless one row has more."""
+
+
+def _parts(batch: Sequence[PendingAppend]) -> Iterator[Sequence[PendingAppend]]:
+    part, size = list[PendingAppend](), 0
+    for one in batch:
+        size += len(one.row.body)
+        if part and size > STATEMENT_CHARACTERS:
+            yield part
+            part, size = [], len(one.row.body)
+        part.append(one)
+    yield part
 
 
 LOST_COMMITS = (

@@ -72,7 +72,7 @@ class SharedJournal(Journal):
         self._jobs = jobs
         self._asking = threading.Lock()
         self._ends = threading.Event()
-        self._contact = LogContact()
+        self._contact = LogContact(lambda: self._call_in_loop(self._notify, ()))
         self._erasing_one = asyncio.Lock()
         self._erasing: PostgresLog | None = None
         self._known_away = set[str]()
@@ -88,6 +88,10 @@ class SharedJournal(Journal):
     def uncleared_machines(self) -> Sequence[str]:
         """Machines whose copies may hold words that are being forgotten: they have not reported."""
         return self._follower.uncleared
+
+    def is_own(self, seq: int) -> bool:
+        writer = self._writer
+        return isinstance(writer, PostgresWriter) and seq in writer.own
 
     def write_as(self, worker: int) -> None:
         """Write further entries in the name of this worker."""
@@ -158,7 +162,7 @@ class SharedJournal(Journal):
             opening.callback(self._writing.close)
             store = open_copy(self._path, self._log, self._kinds, self._machine)
             opening.callback(store.close)
-            self._copy = JournalCopy(store, self._kinds)
+            self._copy = JournalCopy(store, self._kinds, self._machine)
             self._copy.finish_forgetting()
             self._copy.catch_up(self._log, self._log.last())
         except psycopg.Error as error:
@@ -179,7 +183,6 @@ class SharedJournal(Journal):
         self._follower = LogFollower(
             self._url,
             f"{self._name}:follower",
-            self._machine,
             self._copy,
             self._contact,
             told=lambda rows: self._call_in_loop(self._notify, rows),

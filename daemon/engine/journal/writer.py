@@ -229,6 +229,9 @@ class JournalWriter:
                     results = [self.work(work)] if work else self.commit(appends)
                     written = self.written_rows(results)
                     self._loop.call_soon_threadsafe(self._answer, batch, results, written)
+        except JournalError as error:  # it says what to do
+            log.critical("%s", error)
+            self._loop.call_soon_threadsafe(self._die, batch, error)
         except BaseException as error:
             log.critical(
                 "The journal's writer died; nothing can be recorded until the daemon is restarted.",
