@@ -17,6 +17,7 @@ from dotenv import dotenv_values
 
 from daemon.claude.models import BY_ID, ModelTable, is_listed
 from daemon.engine.clock import DAY
+from daemon.settings.database_url import read_database_url, read_machine_name
 from daemon.settings.home import CAPABILITIES, project_root
 from daemon.settings.limits import (
     DEFAULT_INNER_LIMITS,
@@ -111,7 +112,11 @@ PROCESS_HINT = (
     "Write name=program argument {slot}, with ; between entries; a program is a full path, or on PATH."
 )
 DATABASE_HINT = "Write it like postgresql://user:password@host/database, or leave it out for SQLite."
+MACHINE_HINT = "Write a name for this machine, or leave it out: the host's is usual."
 LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m tools=30; usd=none removes a bound."
+
+SHARED_CONNECTIONS = 1
+"""Default of SLACK_CONNECTIONS with DATABASE_URL."""
 
 MODELS = {
     "speak": "claude_model",
@@ -199,8 +204,8 @@ class Settings:
     log_level: str = setting("info", one_of_reader("debug", "info", "warning", "error"), "info is usual.")
     log_format: str = setting("text", one_of_reader("text", "json"), "Write text or json.")
     soul_home: Path = setting(Path("var"), read_folder, "Name a folder; it is made if it does not exist.")
-    database_url: str = setting("", read_name, DATABASE_HINT, secret=True)
-    machine: str = setting("", read_name, "Write a name for this machine; the host's is usual.")
+    database_url: str = setting("", read_database_url, DATABASE_HINT, secret=True)
+    machine: str = setting("", read_machine_name, MACHINE_HINT)
     at_work: str = setting("one", one_of_reader("one", "all"), "Write one or all; one is usual.")
     owner_user_ids: frozenset[str] = setting(frozenset(), ids_reader("UW"), IDS_HINT)
     allowed_users: frozenset[str] = setting(frozenset(), ids_reader("UW"), IDS_HINT)
@@ -241,6 +246,8 @@ class Settings:
                 speaks = values.get("claude_model")
                 if speaks and not is_listed(speaks):  # a local server has no Claude model
                     values.setdefault("claude_model_fast", speaks)
+        if "database_url" in values:  # several daemons share the sockets that Slack allows
+            values.setdefault("slack_connections", SHARED_CONNECTIONS)
         settings = cls(**values)
         if settings.claude == "real":
             settings.check_prices()
@@ -320,6 +327,11 @@ class Settings:
     @property
     def claude(self) -> Mode:
         return "real" if self.anthropic_api_key or self.openai_base_url else "rehearsed"
+
+    @property
+    def machine_name(self) -> str:
+        """Name of this daemon: MACHINE, or else the host's."""
+        return self.machine or os.uname().nodename
 
     @property
     def model_url(self) -> str:

@@ -26,6 +26,7 @@ from benchmarks.recall import recall
 from benchmarks.records import records
 from benchmarks.roots import roots
 from benchmarks.rounds import rounds
+from benchmarks.shared_log import shared_log
 from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.thinking import thoughts
@@ -54,6 +55,7 @@ ALL = (
     pages,
     ticks,
     appends,
+    shared_log,
     waits,
     verifying,
     idle,

@@ -21,8 +21,16 @@ from typing import TYPE_CHECKING, TextIO
 
 import daemon
 from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
-from daemon.engine.exceptions import CountedAsDead, JournalError, JournalLocked, JournalVersionError
+from daemon.engine.exceptions import (
+    CopyAhead,
+    CountedAsDead,
+    JournalError,
+    JournalLocked,
+    JournalMisplaced,
+    JournalVersionError,
+)
 from daemon.errors import escaped_lines, never_fail
+from daemon.settings.database_url import read_database_url
 from daemon.settings.home import LOAD_ERRORS, set_private_umask, unloadable_reason
 from daemon.settings.parse import ConfigError
 from daemon.telemetry.log import begin_log
@@ -62,7 +70,7 @@ def main() -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout at exit
         return UNREAD
-    except ConfigError as error:
+    except (ConfigError, CopyAhead, JournalMisplaced) as error:
         print(escaped_lines(str(error)), file=sys.stderr)
         return MISCONFIGURED
     except (JournalLocked, JournalVersionError) as error:
@@ -139,6 +147,17 @@ def _add_journal_commands(add: Add) -> None:
     backup.add_argument("out", metavar="FILE", type=Path, help="a new file, which nobody else can read")
     for command in (trace, verify, export, backup):
         _add_journal_option(command)
+    move = add("move", _move, "the journal from its file into PostgreSQL, or back; while no daemon runs")
+    ways = move.add_mutually_exclusive_group(required=True)
+    ways.add_argument(
+        "--to", metavar="URL", nargs="?", const="", help="into this database, by default DATABASE_URL's"
+    )
+    ways.add_argument("--back", metavar="FILE", type=Path, help="out of DATABASE_URL's into a new file")
+    lost = "with --to: write back what the database has lost, from the copy that has most"
+    move.add_argument("--tail", action="store_true", help=lost)
+    _add_journal_option(move)
+    drop = add("drop-copy", _drop_copy, "with DATABASE_URL: wait no more for a machine whose disk is gone")
+    drop.add_argument("machine", metavar="NAME", help="its MACHINE, as doctor names it")
 
 
 def _add_journal_option(command: argparse.ArgumentParser) -> None:
@@ -146,7 +165,20 @@ def _add_journal_option(command: argparse.ArgumentParser) -> None:
 
 
 def _journal(asked: argparse.Namespace) -> Path:
-    return asked.journal or load().journal_path
+    """Return the journal that a command reads: with DATABASE_URL, this machine's copy, up to date."""
+    if asked.journal:
+        return Path(asked.journal)
+    settings = load()
+    if settings.database_url:
+        with _loading():
+            from daemon.app.copy_commands import update_copy
+
+        update_copy(settings.journal_path, settings.database_url, settings.machine_name)
+    else:
+        from daemon.engine.journal.copy_mark import refuse_copy_at
+
+        refuse_copy_at(settings.journal_path)
+    return settings.journal_path
 
 
 def _run(_: argparse.Namespace) -> int:
@@ -194,9 +226,9 @@ def _link(_: argparse.Namespace) -> int:
 
     settings = load()
     with _loading():
-        from daemon.app.daemon import make_page_link
+        from daemon.app.page_link import make_page_link
 
-    print(make_page_link(settings, SystemClock().now))
+    print(asyncio.run(make_page_link(settings, SystemClock().now)))
     return 0
 
 
@@ -238,7 +270,8 @@ def _with_tour(settings: Settings) -> tuple[Settings, Path]:
 
 def _settings() -> Settings:
     settings = load()
-    begin_log(settings.log_level, settings.log_format)
+    machine = settings.machine_name if settings.database_url else ""
+    begin_log(settings.log_level, settings.log_format, machine)
     for warning in (*misspelt(), *unreadable_lines(), *taken_for_false()):
         log.warning("%s", warning)
     return settings
@@ -349,12 +382,27 @@ def _trace(asked: argparse.Namespace) -> int:
 def _verify(asked: argparse.Namespace) -> int:
     from daemon.app.journal_commands import printable_text, verify_journal
 
-    with _opened_journal(asked) as journal:
+    place = _journal(asked)
+    with _opened_journal(asked, place) as journal:
         verdict = verify_journal(journal)
     for violation in verdict.violations:
         print(printable_text(str(violation)))
-    print(printable_text(f"{_journal(asked)}: {verdict}"))
-    return int(bool(verdict.violations))
+    print(printable_text(f"{place}: {verdict}"))
+    is_as_logged = asked.journal is not None or _is_as_logged(place)
+    return int(bool(verdict.violations) or not is_as_logged)
+
+
+def _is_as_logged(copy: Path) -> bool:
+    """Compare the copy with the log, if there is one, and print the result."""
+    url = load().database_url
+    if not url:
+        return True
+    with _loading():
+        from daemon.app.copy_commands import check_against_log
+
+    line, equal = check_against_log(copy, url)
+    print(line)
+    return equal
 
 
 def _export(asked: argparse.Namespace) -> int:
@@ -372,6 +420,44 @@ def _backup(asked: argparse.Namespace) -> int:
 
     print(backup_journal(_journal(asked), asked.out))
     return 0
+
+
+def _move(asked: argparse.Namespace) -> int:
+    settings = load()
+    with _loading():
+        from daemon.app.move_command import move_back, move_to_log
+
+    path, url = asked.journal or settings.journal_path, settings.database_url
+    if asked.to:
+        url = _asked_database(asked.to)
+    if not url:
+        raise ConfigError("DATABASE_URL is not set: write it into .env, or name the database after --to.")
+    lines = move_back(path, url, asked.back) if asked.back else move_to_log(path, url, tail=asked.tail)
+    for line in lines:
+        print(line, flush=True)
+    return 0
+
+
+def _drop_copy(asked: argparse.Namespace) -> int:
+    url = load().database_url
+    if not url:
+        raise ConfigError("DATABASE_URL is not set: only with it do machines have copies.")
+    with _loading():
+        from daemon.app.copy_commands import drop_copy
+
+    try:
+        print(drop_copy(url, asked.machine))
+    except LookupError as unknown:
+        print(unknown.args[0], file=sys.stderr)
+        return 1
+    return 0
+
+
+def _asked_database(url: str) -> str:
+    try:
+        return read_database_url(url.strip())
+    except ValueError as error:
+        raise ConfigError(f"The URL after --to {error}.") from error
 
 
 @contextmanager
@@ -393,12 +479,14 @@ def _loading() -> Iterator[None]:
 
 
 @contextmanager
-def _opened_journal(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[JournalReader]:
+def _opened_journal(
+    asked: argparse.Namespace, place: Path | None = None, *, snapshot: bool = True
+) -> Iterator[JournalReader]:
     from daemon.engine.journal.reader import open_reader
     from daemon.kinds import SOUL_KINDS
 
     _end_at_broken_pipe()
-    with open_reader(_journal(asked), SOUL_KINDS, snapshot=snapshot) as journal:
+    with open_reader(place or _journal(asked), SOUL_KINDS, snapshot=snapshot) as journal:
         yield journal
 
 

@@ -6,9 +6,28 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class RoleHolder(Protocol):
+    """Roles of this daemon. Of all daemons that share a log, one holds each role."""
+
+    def holds(self, role: str) -> bool: ...
+
+    async def hold(self, role: str) -> None:
+        """Wait until this daemon has the role."""
+
+
+class EveryRole:
+    """Holder of all roles, for a daemon that shares its journal with no other."""
+
+    def holds(self, role: str) -> bool:
+        return True
+
+    async def hold(self, role: str) -> None:
+        return
 
 
 async def run_until_failure(*needs: asyncio.Future[None]) -> None:
@@ -16,6 +35,28 @@ async def run_until_failure(*needs: asyncio.Future[None]) -> None:
     done, _ = await asyncio.wait(needs, return_when=asyncio.FIRST_COMPLETED)
     for end in done:
         end.result()
+
+
+@asynccontextmanager
+async def failing_with(need: asyncio.Future[None]) -> AsyncIterator[None]:
+    """Cancel the block if `need` fails, and raise its error."""
+    block = asyncio.current_task()
+    assert block is not None
+
+    def end(failed: asyncio.Future[None]) -> None:
+        if not failed.cancelled():
+            block.cancel()
+
+    need.add_done_callback(end)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if need.done() and not need.cancelled():
+            block.uncancel()
+            need.result()
+        raise
+    finally:
+        need.remove_done_callback(end)
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
+from rehearsal.cluster_front import run_front
 from rehearsal.cluster_program import PROJECT, ClusterProgram, NotStarted
 from rehearsal.people import SOUL
 from rehearsal.postgres_server import PostgresUnavailable, free_port, run_postgres
@@ -31,6 +32,7 @@ MISCONFIGURED = 78
 """Exit status of a daemon that no new start would help."""
 
 REAL_SERVICES = (
+    "DATABASE_URL",
     "SLACK_BOT_TOKEN",
     "SLACK_APP_TOKEN",
     "ANTHROPIC_API_KEY",
@@ -42,13 +44,27 @@ REAL_SERVICES = (
 HINT = "To see another one take over, `kill -9` the process that is at work. Ctrl-C ends all, and removes it."
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Addresses of what runs, and the daemons."""
+def say(name: str, line: str) -> None:
+    print(f"{name:<10} {line}", flush=True)
 
-    database: str
-    world: str
+
+@dataclass(slots=True)
+class RunningCluster:
+    """The daemons, and the address of the page, whichever of them it comes from."""
+
+    front: str
     daemons: list[ClusterProgram]
+    has_link: bool = False
+
+    def introduce(self, daemon: ClusterProgram, ready: str) -> None:
+        """Print where a daemon is and, once, a link that opens the page with its chat."""
+        link = ready.split()[-1]
+        does = "standing by" if "standing by" in ready else "at work"
+        say(daemon.name, f"{link}  ({does}, process {daemon.pid})")
+        if not self.has_link:
+            _, asks, token = link.partition("/?")
+            say("chat", f"{self.front}{asks}{token}")
+            self.has_link = True
 
 
 def environment(home: Path, **settings: str) -> dict[str, str]:
@@ -74,45 +90,48 @@ def daemon_settings(database: str, world: str) -> Mapping[str, str]:
     }
 
 
-def say(name: str, line: str) -> None:
-    print(f"{name:<10} {line}", flush=True)
+def daemon_of(name: str, home: Path, shared: Mapping[str, str]) -> ClusterProgram:
+    """Return a daemon with a name, a folder and a port of its own, which it keeps."""
+    env = environment(home / name, **shared, MACHINE=name, PORT=str(free_port()))
+    return ClusterProgram(name=name, command=(), environment=env, tell=partial(say, name))
 
 
 @asynccontextmanager
-async def run_program(name: str, command: tuple[str, ...], **env: str) -> AsyncIterator[ClusterProgram]:
-    program = ClusterProgram(name=name, command=command, environment=env, tell=partial(say, name))
+async def run_world(home: Path) -> AsyncIterator[str]:
+    """Run a rehearsed Slack and a rehearsed Claude; yield their address."""
+    env = environment(home / "world", PORT="0")
+    world = ClusterProgram(name="world", command=("rehearse",), environment=env, tell=partial(say, "world"))
     try:
-        yield program
+        yield (await world.start()).split()[-1]
     finally:
-        await program.end()
+        await world.end()
 
 
 @asynccontextmanager
-async def run_cluster(home: Path, count: int) -> AsyncIterator[Cluster]:
+async def run_cluster(home: Path, count: int) -> AsyncIterator[RunningCluster]:
     """Start all under `home`, one daemon after the other. Raises PostgresUnavailable and NotStarted."""
     async with AsyncExitStack() as stack:
         database = stack.enter_context(run_postgres(home / "postgres"))
         say("postgres", database)
-        world = await stack.enter_async_context(
-            run_program("world", ("rehearse",), **environment(home / "world", PORT="0"))
-        )
-        address = await world.start()
+        address = await stack.enter_async_context(run_world(home))
         say("world", f"{address}  (a rehearsed Slack and a rehearsed Claude)")
-        daemons = list[ClusterProgram]()
-        for number in range(1, count + 1):
-            name, port = f"machine-{number}", str(free_port())
-            shared = daemon_settings(database, address)
-            env = environment(home / name, **shared, MACHINE=name, PORT=port)
-            daemons.append(await stack.enter_async_context(run_program(name, (), **env)))
-        yield Cluster(database, address, daemons)
-        say("end", "of the daemons, the world and PostgreSQL")
+        daemons = [
+            daemon_of(f"machine-{number}", home, daemon_settings(database, address))
+            for number in range(1, count + 1)
+        ]
+        pages = [f"http://127.0.0.1:{one.environment['PORT']}" for one in daemons]
+        front = await stack.enter_async_context(run_front(address, lambda: pages))
+        try:
+            yield RunningCluster(front, daemons)
+        finally:
+            say("end", "of the daemons, the world and PostgreSQL")
+            await asyncio.gather(*(daemon.end() for daemon in daemons))
 
 
-async def keep_running(daemon: ClusterProgram) -> None:
+async def keep_running(cluster: RunningCluster, daemon: ClusterProgram) -> None:
     """Start it, and start it anew whenever it ends, unless its settings are wrong. Raises NotStarted."""
     while True:
-        page = await daemon.start()
-        say(daemon.name, f"{page}  (process {daemon.pid})")
+        cluster.introduce(daemon, await daemon.start())
         status = await daemon.follow()
         if status == MISCONFIGURED:
             raise NotStarted(f"{daemon.name} ended with {status}.")
@@ -125,7 +144,7 @@ async def run_until_cancelled(home: Path, count: int) -> None:
     with suppress(asyncio.CancelledError):
         async with run_cluster(home, count) as cluster:
             say("", HINT)
-            tasks = [asyncio.create_task(keep_running(one)) for one in cluster.daemons]
+            tasks = [asyncio.create_task(keep_running(cluster, one)) for one in cluster.daemons]
             try:
                 await asyncio.gather(*tasks)
             finally:

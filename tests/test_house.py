@@ -18,7 +18,9 @@ from config import Settings
 from tests.soak import later
 from tests.source import ROOT, each, imported
 
-LOCKS = {"requirements.txt": "requirements.lock", "requirements-dev.txt": "requirements-dev.lock"}
+LOCKS = {
+    f"{name}.txt": f"{name}.lock" for name in ("requirements", "requirements-dev", "requirements-postgres")
+}
 EXAMPLE = re.compile(r"^#([A-Z][A-Z_]*)=(.*)$")
 TRACES = ("/work" + "/", "/opt" + "/", "/root" + "/", "/home" + "/", "index" + "-url", "find" + "-links")
 """Split, so that this file does not match."""

@@ -14,11 +14,11 @@ from tests.source import ROOT, Function, Module, imported, modules, parse
 ROOMS = (
     ("__main__",),
     ("app", "processes"),
-    ("inner_life", "open_thought", "playbooks", "reading", "tools"),
+    ("cluster", "inner_life", "open_thought", "playbooks", "reading", "tools"),
     ("actions", "console", "mind", "process", "slack"),
     ("ism", "turn"),
     ("answers", "claude", "knowledge", "ports", "telemetry"),
-    ("documents", "errors", "kinds", "model", "prompts", "sandbox", "web", "cluster"),
+    ("documents", "errors", "kinds", "model", "prompts", "sandbox", "web"),
     ("engine", "lifetime", "memory", "settings"),
 )
 """Rooms of daemon/ from top to bottom: folders and loose files. Each imports only rooms of lower lines."""

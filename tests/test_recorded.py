@@ -37,8 +37,8 @@ from tests.source import ROOT
 
 ERRORS = """
 AddressRefused Broken CallError CardGone CardRefused ConfigError Conflict ConnectionFailed ConsentNeeded
-ContentRefused ContextError CountedAsDead DocumentError EndlessLineError EngineError Fenced FileAway FileRefused
-JournalDamaged JournalError JournalHeld JournalOther Malformed Misshapen NoAnswer Overdue Refused
+ ContentRefused ContextError CountedAsDead DocumentError EndlessLineError EngineError Fenced FileAway FileRefused
+ FilesAway JournalDamaged JournalError JournalHeld JournalOther LogAway Malformed Misshapen NoAnswer Overdue Refused
 RequestFault RequestRefused ResponseCutOff SandboxError SchemaTooComplex SoulError SpeechFailed
 SpeechRefused StateExpired Stopped TooManyCalls TooManyTransitions ToolCallFailed ToolOutcomeUnknown
 Unavailable Unreadable

@@ -23,6 +23,7 @@ from daemon.engine.event import canonical_json
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import LookUpCall
+from daemon.lifetime import RoleHolder
 from daemon.model import ACCOUNT, ModelReply
 from daemon.settings.parse import ConfigError
 from daemon.turn.prompt_files import JOURNAL_THREAD, PromptFiles
@@ -42,6 +43,10 @@ AGAIN = 60.0
 
 LOOK = 5.0
 """Seconds without calls before a probe begins."""
+
+
+PROBES = "test calls"
+"""Role of the daemon that probes. Of several, one pays."""
 
 
 CRASHES = frozenset({"server-error", "unreachable", "broken-stream"})
@@ -66,6 +71,7 @@ class BackendWatch:
         budget: DailyBudget,
         texts: PromptFiles,
         clock: Clock,
+        roles: RoleHolder,
     ) -> None:
         self._claude = claude
         self._queue = queue
@@ -74,6 +80,7 @@ class BackendWatch:
         self._budget = budget
         self._texts = texts
         self._clock = clock
+        self._roles = roles
         self._is_known = asyncio.Event()
         self._is_late = False
         self._stopping = asyncio.Event()
@@ -110,8 +117,9 @@ class BackendWatch:
             for sentence in self._backend.check.wrong:
                 log.error("%s", sentence)
         while self._backend.unlisted_models:
-            for model in self._backend.unlisted_models:
-                await self._probe_all(model)
+            if self._roles.holds(PROBES):
+                for model in self._backend.unlisted_models:
+                    await self._probe_all(model)
             await self._wait_for_next_look_up()
             await self._look_up()
 

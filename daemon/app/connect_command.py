@@ -20,6 +20,7 @@ from daemon.engine.journal.journal_file import lock_holder
 from daemon.settings.home import create_home, project_root
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.settings.parse import ConfigError
+from daemon.settings.private_files import FolderFiles
 from daemon.tools.consent import give_consent
 from daemon.tools.consent_answers import ConsentAnswers
 from daemon.tools.http_faults import RequestFault
@@ -47,7 +48,8 @@ async def connect_server(settings: Settings, name: str, clock: Clock, *, registe
     """Run the browser flow; return the exit status. Raises ConfigError."""
     server = server_to_connect(settings, name)
     create_home(settings.soul_home)
-    answers = ConsentAnswers(settings.soul_home, clock.now)
+    files = FolderFiles(settings.soul_home)
+    answers = ConsentAnswers(files, clock.now)
 
     async def show(url: str) -> None:
         print(f"{OPEN_THIS}\n\n  {url}\n", flush=True)
@@ -56,7 +58,7 @@ async def connect_server(settings: Settings, name: str, clock: Clock, *, registe
 
     try:
         async with _callback_address(settings, answers) as redirect, _pasted_answers(answers):
-            await give_consent(server, settings.soul_home, redirect, show, clock.now, register=register)
+            await give_consent(server, files, redirect, show, clock.now, register=register)
     except RequestFault as failed:
         print(failed.fault.sentence, file=sys.stderr)
         return 1

@@ -433,3 +433,8 @@ async def load_connections() -> ServerOpener:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     connect: ServerOpener = module.open_connection
     return connect
+
+
+async def load_for_log(name: str) -> Any:
+    """Return a module for daemons that share a log; it needs the packages for PostgreSQL."""
+    return await asyncio.to_thread(import_module, f"daemon.app.{name}")

@@ -34,9 +34,9 @@ from daemon.app.check import (
     suggest_name,
     well_finding,
 )
-from daemon.app.daemon import budget_warning_line
-from daemon.app.discovery import soul_name
+from daemon.app.discovery import load_for_log, soul_name
 from daemon.app.journal_commands import verify_journal
+from daemon.app.start_lines import budget_warning_line
 from daemon.app.tool_probe import probe_servers
 from daemon.app.wiring import make_claude, make_slack_access, models_by_role
 from daemon.claude.backend import UNKNOWN_VERSION, ModelBackend, ServerDescription, sample_names
@@ -48,6 +48,7 @@ from daemon.console.server import bind, url_of
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
 from daemon.engine.execution import no_lease_check
+from daemon.engine.journal.copy_mark import refuse_copy_at
 from daemon.engine.journal.journal_file import RESTORE, lock_holder
 from daemon.engine.journal.reader import open_reader
 from daemon.inner_life.programs.supervisor import program_path
@@ -573,11 +574,13 @@ def examine_page_access(home: Path, token: str) -> Finding:
     return well_finding("page", f"its token is in {home / TOKEN}; {how}")
 
 
-def examine_journal(path: Path) -> Finding:
-    """Verify the journal, also while a daemon uses it."""
+def examine_journal(path: Path, *, is_copy: bool = False) -> Finding:
+    """Verify the journal, also while a daemon uses it. `is_copy`: it is meant to be the copy of a log."""
     try:
         if not path.exists():
             return well_finding("journal", f"none yet; the first start makes {path}")
+        if not is_copy:
+            refuse_copy_at(path)
         with open_reader(path, SOUL_KINDS) as found:
             if found.last_seq_of_all() > MOST_VERIFIED:
                 found.check_pages()
@@ -707,7 +710,11 @@ async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[F
     for finding in examine_mcp_mode(settings.mcp_config or project_root() / MCP_FILE, code.servers):
         yield finding
     yield examine_page_access(settings.soul_home, settings.console_token)
-    yield examine_journal(settings.journal_path)
+    if settings.database_url:
+        log_checks = await load_for_log("log_checks")
+        for finding in await asyncio.to_thread(log_checks.examine_log, settings):
+            yield finding
+    yield examine_journal(settings.journal_path, is_copy=bool(settings.database_url))
     yield await examine_port(settings.host, settings.port, settings.journal_path)
     yield await examine_sandbox(settings.rlm_sandbox)
     yield await examine_programs(settings.process_commands, settings.process_timeout)
@@ -744,7 +751,8 @@ async def _workspace_findings(settings: Settings, clock: Clock) -> AsyncIterator
         yield well_finding("slack", said)
         return
     wanted = frozenset(_manifest()["oauth_config"]["scopes"]["bot"])
-    alone = not lock_holder(settings.journal_path)
+    # daemons that share the log are no others
+    alone = not (settings.database_url or lock_holder(settings.journal_path))
     async for finding in examine_slack(make_slack_access(settings), wanted, clock, alone=alone):
         yield finding
 

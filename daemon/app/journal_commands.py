@@ -12,7 +12,7 @@ import re
 import sqlite3
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 from daemon.console.group_dm_names import group_dm_title
 from daemon.engine.event import Entry, Event, StepEvent, digest, execution_of, in_seq_order, of_kind, root_of
 from daemon.engine.exceptions import JournalError
+from daemon.engine.journal.copy_mark import unmark_copy
 from daemon.engine.journal.journal_file import open_readonly
 from daemon.engine.journal.reader import JournalReader, open_reader
 from daemon.engine.journal.verify import (
@@ -453,6 +454,7 @@ def backup_journal(journal: Path, out: Path) -> str:
     open_readonly(journal).close()  # reports a file that is no journal first
     with write_atomically(out) as copy:
         _copy_journal(journal, copy)
+        _make_own(copy)
         return f"{out}: {_check_copy(copy)}"
 
 
@@ -465,6 +467,12 @@ def _copy_journal(journal: Path, out: Path) -> None:
         raise JournalError(f"{journal} could not be copied to {out} ({error}).") from error
     finally:
         store.close()
+
+
+def _make_own(file: Path) -> None:
+    """Make a copy of a log a journal of its own."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as store:
+        unmark_copy(store)
 
 
 def _check_copy(copy: Path) -> VerifyResult:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from daemon.console.access import CALLBACK
 from daemon.console.overview import PressRefusal
 from daemon.settings.mcp_configuration import ToolServersConfiguration
+from daemon.settings.private_files import PrivateFiles
 
 NO_SERVER = PressRefusal(status=404, why="mcp.json has no such server with an address.")
 NO_ADDRESS = PressRefusal(status=504, why="The server did not say in time where to consent: press again.")
@@ -23,18 +23,18 @@ LONGEST_WAIT = 20.0
 class PageConsents:
     """Flows in the background; each ends when its owner has consented, or by its own time limit.
 
-    `page` is the page's address for browsers, `home` the folder of the tokens.
+    `page` is the page's address for browsers, `files` keep the tokens.
     """
 
     def __init__(
         self,
         configuration: ToolServersConfiguration,
-        home: Path,
+        files: PrivateFiles,
         page: str,
         now: Callable[[], float],
     ) -> None:
         self._configuration = configuration
-        self._home = home
+        self._files = files
         self._page = page
         self._now = now
         self._flows: dict[str, asyncio.Task[str]] = {}
@@ -55,7 +55,7 @@ class PageConsents:
 
         async def flow() -> str:
             try:
-                await consent.give_consent(settings, self._home, f"{self._page}{CALLBACK}", show, self._now)
+                await consent.give_consent(settings, self._files, f"{self._page}{CALLBACK}", show, self._now)
             except consent.RequestFault as failed:
                 return str(failed.fault.sentence)
             return ""

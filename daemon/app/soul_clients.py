@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,6 @@ from config import Settings
 from daemon.app.journal_commands import find_thread, trace_lines
 from daemon.app.tool_services import secrets_of
 from daemon.app.wiring import DaemonServices
-from daemon.console.access import read_or_make_token
 from daemon.console.asgi_route import AsgiRoute
 from daemon.console.journal_view import JournalPager
 from daemon.console.mcp_route import mount_mcp
@@ -30,7 +29,7 @@ from daemon.prompts.prompt_catalogue import SERVED_TEXT
 from daemon.sandbox.foreign_output import mask_secrets
 from daemon.settings.home import project_root, read_text_file
 from daemon.settings.parse import ConfigError
-from daemon.settings.token_file import MCP_TOKEN_FILE
+from daemon.settings.token_file import MCP_TOKEN_FILE, TokenFile
 from daemon.tools.owner_views import OwnerViews
 from daemon.tools.served_calls import ServedCallLog, ServedLimits
 from daemon.tools.served_conversations import ServedConversations
@@ -90,7 +89,9 @@ class SoulClients:
                 await self.route.close()
 
 
-def mount_soul_server(settings: Settings, app: web.Application, folder: Path) -> SoulClients:
+async def mount_soul_server(
+    settings: Settings, app: web.Application, folder: Path, make_token: Callable[[TokenFile], Awaitable[str]]
+) -> SoulClients:
     """Mount the route of MCP clients, if there may be any, and load the SDK; make a missing token.
 
     Raises ConfigError and JournalError.
@@ -98,7 +99,7 @@ def mount_soul_server(settings: Settings, app: web.Application, folder: Path) ->
     if settings.mcp_server == "off":
         return SoulClients(words=ServedWords(texts={}))
     words = served_words(folder)
-    token = settings.mcp_token or read_or_make_token(settings.soul_home, MCP_TOKEN_FILE)
+    token = settings.mcp_token or await make_token(MCP_TOKEN_FILE)
     try:
         import_module(SERVER)
     except ModuleNotFoundError as error:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
 from config import Settings
 from daemon.app.discovery import load_connections
+from daemon.app.machines import PlaceServers
 from daemon.app.page_consents import PageConsents
 from daemon.app.rehearsed_tools import RehearsedServers, RehearsedTools
 from daemon.app.tool_configuration import make_tool_configuration
@@ -19,9 +20,10 @@ from daemon.engine.journal.journal import Journal
 from daemon.lifetime import in_background
 from daemon.settings.home import TOOL_FOLDER
 from daemon.settings.mcp_configuration import ToolServersConfiguration
+from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.slack.surface import SlackSurface
 from daemon.tools.connected_servers import ConnectedServers
-from daemon.tools.connection import ConnectionMeans
+from daemon.tools.connection import ConnectionMeans, ServerOpener
 from daemon.tools.elicitation import ToolQuestions
 from daemon.tools.linked_resources import resource_action
 from daemon.tools.mcp_tools import make_tool_action
@@ -30,6 +32,8 @@ from daemon.tools.tool_call import ToolServers
 from daemon.tools.tool_calls import ToolMeans
 from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.tools.tool_source import RecordedToolSource
+
+LoadServers = Callable[[], Awaitable[ServerOpener]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,27 +66,40 @@ def make_tool_services(
     here: str,
     servers: ToolServers | None = None,
     rehearsal: RehearsedServers | None = None,
+    files: PrivateFiles | None = None,
+    place: PlaceServers | None = None,
 ) -> ToolServices:
     """Return the tools; `folder` holds the owner's texts, and `settings` have all secrets.
 
-    `here` is the daemon's own address. `servers`: called instead of the configured ones.
+    `here` is the daemon's own address. `servers`: called instead of the configured ones. `files` keep tokens;
+    `place`: that of several daemons.
     """
     within = RehearsedTools(rehearsal.tools) if rehearsal and rehearsal.tools else None
     add = within.added_to if within else None
     configuration = make_tool_configuration(folder, settings.mcp_config, add)
     catalogue = ToolCatalogue(journal)
-    means = make_connection_means(settings)
-    load = within.load if within else load_connections
+    files = files or FolderFiles(settings.soul_home)
+    means = replace(make_connection_means(settings), files=files)
+    load = placed_loader(within.load if within else load_connections, place)
     connected = ConnectedServers(configuration, load, catalogue, clock, means)
     return ToolServices(
         configuration=configuration,
         catalogue=catalogue,
         connected=connected,
-        consents=PageConsents(
-            configuration, settings.soul_home, settings.console_url.rstrip("/") or here, clock.now
-        ),
+        consents=PageConsents(configuration, files, settings.console_url.rstrip("/") or here, clock.now),
         source=_make_tool_source(configuration, catalogue, slack, servers or connected),
     )
+
+
+def placed_loader(load: LoadServers, place: PlaceServers | None) -> LoadServers:
+    """Return a function that loads the opener of connections, as it is placed on one of several daemons."""
+    if place is None:
+        return load
+
+    async def load_placed() -> ServerOpener:
+        return place(await load())
+
+    return load_placed
 
 
 def _make_tool_source(

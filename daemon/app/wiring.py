@@ -28,6 +28,7 @@ from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
 from daemon.claude.model_apis import ChatCompletions
+from daemon.claude.model_places import ModelPlaces
 from daemon.claude.request_queue import RequestQueue
 from daemon.console.access import HEADER
 from daemon.console.live_calls import LiveCalls
@@ -35,6 +36,7 @@ from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
 from daemon.inner_life.contexts import InnerLifeSetup
 from daemon.inner_life.notes import Notes
+from daemon.inner_life.programs.placement import ProgramPlacement
 from daemon.inner_life.programs.program_folder import end_and_remove, program_folder_of
 from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervisor
 from daemon.inner_life.recipients import PersonRecords, RecipientDirectory
@@ -46,6 +48,7 @@ from daemon.knowledge.library import FolderLibrary
 from daemon.knowledge.person_notes import PersonModels, PersonNotes
 from daemon.knowledge.search import SAID, FullTextIndex, MessageSearch
 from daemon.knowledge.visibility import KnownChannels, Visibility
+from daemon.lifetime import RoleHolder
 from daemon.model import Role
 from daemon.playbooks.run import PlaybookPlayer
 from daemon.ports import Library, Open, ReadingSetup
@@ -53,8 +56,9 @@ from daemon.process import MentalProcess
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER, OwnAction
 from daemon.sandbox.session import SandboxFactory
 from daemon.settings.limits import InnerLimits
+from daemon.slack.app_share import AppShare
 from daemon.slack.directory import AccessPolicy
-from daemon.slack.surface import SlackSurface
+from daemon.slack.surface import Admit, SlackSurface
 from daemon.slack.web_api import SlackAccess
 from daemon.tools.served_speaker import RoutedSpeaker, ServedSpeaker
 from daemon.turn.history import ThreadHistories
@@ -117,8 +121,11 @@ def make_claude(settings: Settings, clock: Clock, here: str, tried: Tried | None
     )
 
 
-def make_request_queue(settings: Settings, claude: ClaudeClient) -> RequestQueue:
-    return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots)
+def make_request_queue(
+    settings: Settings, claude: ClaudeClient, places: ModelPlaces | None = None
+) -> RequestQueue:
+    """Return the queue to unlisted models; `places`: those of this daemon among several."""
+    return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots, places)
 
 
 def make_answer_forms(settings: Settings, claude: ClaudeClient) -> AnswerForms:
@@ -163,7 +170,13 @@ def make_slack_access(
 
 
 def make_slack(
-    settings: Settings, access: SlackAccess, journal: Journal, clock: Clock, wake: Callable[[str], None]
+    settings: Settings,
+    access: SlackAccess,
+    journal: Journal,
+    clock: Clock,
+    wake: Callable[[str], None],
+    share: AppShare,
+    admit: Admit,
 ) -> SlackSurface:
     """Return the workspace; it receives nothing before it connects."""
     allowed = AccessPolicy(
@@ -182,6 +195,8 @@ def make_slack(
         max_age=settings.catch_up_max_age,
         owners=settings.owner_user_ids,
         notes=settings.inner is not None,
+        share=share,
+        admit=admit,
     )
 
 
@@ -346,10 +361,18 @@ def _program_slots(means: CommandDependencies) -> Iterator[str]:
         yield f"{name}({', '.join(own.slots)})"
 
 
+INNER_LIFE = "inner life"
+"""Role of the daemon that begins the inner life and runs its programs."""
+
+
 def make_supervisor(
-    settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
+    settings: Settings,
+    journal: Journal,
+    clock: Clock,
+    wake: Callable[[str], None],
+    placement: ProgramPlacement | None = None,
 ) -> ProgramSupervisor:
-    """Return the supervisor, which removes our secrets from output."""
+    """Return the supervisor, which removes our secrets from output; `placement`: that of several daemons."""
     return ProgramSupervisor(
         journal,
         clock,
@@ -359,11 +382,17 @@ def make_supervisor(
         wake,
         bounds=ProgramLimits(seconds=settings.process_timeout),
         hidden=key_files(settings),
+        placement=placement,
     )
 
 
-async def record_start(journal: Journal, limits: InnerLimits) -> None:
-    """Record that the daemon started with an inner life, before other input."""
+async def record_start(journal: Journal, limits: InnerLimits, roles: RoleHolder | None = None) -> None:
+    """Record that the daemon started with an inner life, before other input.
+
+    With `roles`, wait until this daemon has the inner life of several.
+    """
+    if roles:
+        await roles.hold(INNER_LIFE)
     began = InnerLifeStarted(reads_dms=limits.reads_dms)
     await journal.append(INNER, began, key=f"inner-began:{journal.last_seq_of_all()}")
 

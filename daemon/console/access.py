@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Set
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -25,11 +25,13 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from daemon.console.secret_store import LINKS, SESSIONS, FolderSecrets, SecretStore, secret_bytes
 from daemon.console.server import CONNECTIONS, ConnectionLimit, rate_limit_key
 from daemon.engine.clock import Clock
 from daemon.engine.exceptions import JournalError
 from daemon.settings.home import write_private
 from daemon.settings.token_file import CONSOLE_TOKEN_FILE, TokenFile, read_token
+from daemon.web.peer_channel import PEERS_PATH
 
 FREE_FAILURES = 3
 LONGEST_DELAY = 30.0
@@ -105,62 +107,6 @@ SESSION_IDLE_SECONDS = 7 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecretStore:
-    """Random secrets of one kind: empty files, named by keyed hashes. A file's modification time is the
-    expiry.
-
-    Files copied without their times have expired.
-    """
-
-    folder: Path
-    key: str
-
-    def hashed_name(self, secret: str) -> str:
-        return hmac.new(_bytes(self.key), _bytes(secret), "sha256").hexdigest()
-
-    def add(self, now: float, seconds: float) -> str:
-        """Add a secret that lasts some `seconds`, and remove expired ones. Raises JournalError."""
-        secret = secrets.token_urlsafe(32)
-        path = self.folder / self.hashed_name(secret)
-        try:
-            self.folder.mkdir(mode=0o700, exist_ok=True)
-            self._sweep(now)
-            path.touch(mode=0o600, exist_ok=False)
-            os.utime(path, (now + seconds, now + seconds))
-        except OSError as error:
-            raise _unusable(self.folder, error) from error
-        return secret
-
-    def end_of(self, name: str) -> float:
-        try:
-            return os.lstat(self.folder / name).st_mtime
-        except FileNotFoundError:
-            return 0.0
-        except OSError as error:
-            raise _unusable(self.folder, error) from error
-
-    def move_end(self, name: str, ends: float) -> None:
-        """Change the expiry, if the disk allows it."""
-        with suppress(OSError):
-            os.utime(self.folder / name, (ends, ends))
-
-    def remove(self, name: str) -> bool:
-        """Remove a secret. Of concurrent calls, only one returns True."""
-        try:
-            (self.folder / name).unlink()
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise _unusable(self.folder, error) from error
-        return True
-
-    def _sweep(self, now: float) -> None:
-        for path in self.folder.iterdir():
-            if self.end_of(path.name) <= now:
-                path.unlink(missing_ok=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PageCredentials:
     """Token, links and sessions for the page. `now` returns Unix seconds."""
 
@@ -171,47 +117,41 @@ class PageCredentials:
 
     @classmethod
     def open_home(cls, home: Path, token: str, now: Callable[[], float]) -> Self:
-        links = SecretStore(folder=home / "console-links", key=token)
-        sessions = SecretStore(folder=home / "console-sessions", key=token)
+        links = FolderSecrets(folder=home / LINKS, key=token)
+        sessions = FolderSecrets(folder=home / SESSIONS, key=token)
         return cls(token=token, links=links, sessions=sessions, now=now)
 
     def is_token(self, shown: str) -> bool:
-        return hmac.compare_digest(_bytes(shown), _bytes(self.token))
+        return hmac.compare_digest(secret_bytes(shown), secret_bytes(self.token))
 
-    def session_of(self, shown: str) -> str:
+    async def session_of(self, shown: str) -> str:
         """Return the name of this secret's session, and extend it; empty if there is none."""
         name = self.sessions.hashed_name(shown)
-        if self.sessions.end_of(name) <= self.now():
+        if await self.sessions.end_of(name) <= self.now():
             return ""
-        self.sessions.move_end(name, self.now() + SESSION_IDLE_SECONDS)
+        await self.sessions.move_end(name, self.now() + SESSION_IDLE_SECONDS)
         return name
 
-    def make_link(self) -> str:
-        return self.links.add(self.now(), LINK_SECONDS)
+    async def make_link(self) -> str:
+        return await self.links.add(self.now(), LINK_SECONDS)
 
-    def open_session(self, shown: str) -> str:
+    async def open_session(self, shown: str) -> str:
         """Return the secret of a new session, for the console token or for a link, which is used up.
 
         The secret is empty if `shown` is neither. Raises JournalError.
         """
         if self.is_token(shown):
-            return self.sessions.add(self.now(), SESSION_IDLE_SECONDS)
+            return await self.sessions.add(self.now(), SESSION_IDLE_SECONDS)
         link = self.links.hashed_name(shown)
-        if self.links.end_of(link) <= self.now():
+        if await self.links.end_of(link) <= self.now():
             return ""
-        session = self.sessions.add(self.now(), SESSION_IDLE_SECONDS)  # on failure, the link stays valid
-        if self.links.remove(link):
+        session = await self.sessions.add(
+            self.now(), SESSION_IDLE_SECONDS
+        )  # on failure, the link stays valid
+        if await self.links.remove(link):
             return session
-        self.sessions.remove(self.sessions.hashed_name(session))
+        await self.sessions.remove(self.sessions.hashed_name(session))
         return ""
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")
-
-
-def _unusable(folder: Path, error: OSError) -> JournalError:
-    return JournalError(f"{folder} cannot be used ({error.strerror}): nobody can sign in on the page.")
 
 
 def read_or_make_token(home: Path, file: TokenFile = CONSOLE_TOKEN_FILE) -> str:
@@ -276,7 +216,7 @@ MCP = "/mcp"
 CALLBACK = "/oauth/callback"
 """Path to which authorization servers send browsers; the state of each request is checked."""
 
-PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION, MCP, CALLBACK)
+PATHS_WITHOUT_TOKEN = ("/healthz", "/livez", "/link/", "/", SESSION, MCP, CALLBACK)
 """Health checks have no token, sockets use tickets, and MCP clients have a token of their own."""
 
 STATIC = "/static/"
@@ -372,24 +312,24 @@ class AccessGuard:
 
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         shown = request.headers.get(HEADER, "")
-        if self._holds(request, shown) or self._is_free(request.path):
+        if await self._holds(request, shown) or self._is_free(request.path):
             return await handler(request)
         if shown:
             return await refuse_wrong_token(request, self.login_limit, NO_TOKEN)
         return json_error(401, NO_TOKEN)
 
-    def _holds(self, request: web.Request, shown: str) -> bool:
+    async def _holds(self, request: web.Request, shown: str) -> bool:
         """True for the token or a session's secret; then the connection is trusted."""
         session = ""
         if self.credentials and not (shown and self.credentials.is_token(shown)):
-            session = shown and self.credentials.session_of(shown)
+            session = shown and await self.credentials.session_of(shown)
             if not session:
                 return False
         self.connections.mark_trusted(request.protocol, session)
         return True
 
     def _is_free(self, path: str) -> bool:
-        return path in PATHS_WITHOUT_TOKEN or path.startswith((STATIC, *self.world))
+        return path in PATHS_WITHOUT_TOKEN or path.startswith((STATIC, PEERS_PATH, *self.world))
 
 
 async def refuse_wrong_token(
@@ -454,7 +394,7 @@ class SessionRoutes:
         token = await _token(request)
         if not token:
             return json_error(400, NO_JSON)
-        secret = self.credentials.open_session(token)
+        secret = await self.credentials.open_session(token)
         if not secret:
             return await refuse_wrong_token(request, self.login_limit)
         return web.json_response({"ok": True, "session": secret})
@@ -462,10 +402,10 @@ class SessionRoutes:
     async def end(self, request: web.Request) -> web.Response:
         """End the session of this request and close its connections."""
         shown = request.headers.get(HEADER, "")
-        name = shown and self.credentials.session_of(shown)
+        name = shown and await self.credentials.session_of(shown)
         if not name:
             return json_error(401, NO_SESSION)
-        self.credentials.sessions.remove(name)
+        await self.credentials.sessions.remove(name)
         request.app[CONNECTIONS].close_session(name, request.protocol)
         return web.json_response({"ok": True})
 

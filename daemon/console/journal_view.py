@@ -18,14 +18,14 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 
 from aiohttp import hdrs, web
 
 from daemon.console.entry_text import contains_all, entry_contains, entry_for_page, like_pattern, search_words
-from daemon.console.live_calls import LiveCalls
+from daemon.console.live_calls import LiveThoughts
 from daemon.engine.event import Entry, Event, root_of
 from daemon.engine.journal.journal import BackgroundReader, Journal
 from daemon.engine.journal.reader import ALWAYS
@@ -120,11 +120,13 @@ class EventStreams:
     def __init__(
         self,
         journal: Journal,
-        thinking: LiveCalls,
+        thinking: LiveThoughts,
         patience: float = PATIENCE,
         longest: float = LONGEST_STREAM,
+        lag: float = 0.0,
     ) -> None:
         self._journal = journal
+        self._lag = lag
         self._thinking = thinking
         self._patience = patience
         self._longest = longest
@@ -133,7 +135,7 @@ class EventStreams:
 
     async def serve(self, request: web.Request, since: int) -> web.StreamResponse:
         """Send the entries after `since` (ALWAYS: the last TAIL), and new ones until the page closes."""
-        last = self._journal.last_seq_of_all()
+        last = await self._reach(since)
         if since > last:  # the page may know another journal
             since = max(0, last - TAIL)
         writer = ResponseWriter(request, "text/event-stream", self._patience)
@@ -152,6 +154,16 @@ class EventStreams:
             self._open.pop(sending, None)
             sending.cancel()
         return response
+
+    async def _reach(self, since: int) -> int:
+        """Return the last seq; before, wait for the one that the page has, which may have come from another
+        daemon.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._lag):
+                while since != ALWAYS and self._journal.last_seq_of_all() < since:
+                    await self._journal.next_change.wait()
+        return self._journal.last_seq_of_all()
 
     async def close(self) -> None:
         for sending in self._open:

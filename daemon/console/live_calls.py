@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 LONGEST = 64 * 1024
 """Most characters of an answer that viewers see."""
@@ -16,6 +16,15 @@ LONGEST = 64 * 1024
 
 BREATH = 0.05
 """Seconds of output sent to viewers together."""
+
+
+CallNews = Mapping[str, Any]
+"""More `text` of the call `number`; the first news have its thread, key and name, the last are `over`."""
+
+
+class LiveThoughts(Protocol):
+    def follow(self) -> AsyncIterator[bytes]:
+        """Yield server-sent events on running calls without end, beginning with the present state."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,15 +66,20 @@ class LiveCalls:
 
     async def follow(self) -> AsyncIterator[bytes]:
         """Yield server-sent events without end, beginning with the present state."""
+        async for news in self.follow_news():
+            yield thinking_event(news)
+
+    async def follow_news(self) -> AsyncIterator[CallNews]:
+        """Yield news of calls without end, beginning with the present state."""
         sent: dict[int, int] = {}
         while True:
             changed = self._changed
             for news in self._news(sent):
-                yield f"event: thinking\ndata: {json.dumps(news)}\n\n".encode()
+                yield news
             await changed.wait()
             await asyncio.sleep(BREATH)
 
-    def _news(self, sent: dict[int, int]) -> Iterator[Mapping[str, Any]]:
+    def _news(self, sent: dict[int, int]) -> Iterator[CallNews]:
         for number in [number for number in sent if number not in self._attempts]:
             del sent[number]
             yield {"number": number, "over": True}
@@ -83,3 +97,7 @@ class LiveCalls:
     def _wake_viewers(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def thinking_event(news: CallNews) -> bytes:
+    return f"event: thinking\ndata: {json.dumps(news)}\n\n".encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -28,7 +29,7 @@ from daemon.console.journal_view import (
     JsonResponses,
     PageRequest,
 )
-from daemon.console.live_calls import LiveCalls
+from daemon.console.live_calls import LiveCalls, LiveThoughts
 from daemon.console.overview import PageOverview
 from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.engine.exceptions import JournalError
@@ -61,6 +62,14 @@ NO_WORDS = "words must name what is looked for."
 NO_CALL = "There is no model call with this seq in the journal."
 
 
+LIVENESS = "/livez"
+"""Path that answers while the event loop runs."""
+
+
+async def is_alive(_request: web.Request) -> web.Response:
+    return web.json_response({"ok": True})
+
+
 async def _is_ready() -> None: ...
 
 
@@ -85,7 +94,7 @@ class ConsoleSetup:
     "budget", "spent", "worth" (US dollars, this UTC day), "wrong": [faults for an owner], "models": {role:
     model}, "inner": bool, "questions": number open}. `health` is {"ok": bool, "restart": bool (default: not
     ok), …}, with more in `details`. Clients have `patience` seconds to accept data; streams end after
-    `longest` seconds.
+    `longest` seconds. The journal may be `lag` seconds behind the one that a page has seen.
     """
 
     journal: Journal
@@ -94,10 +103,12 @@ class ConsoleSetup:
     health: Callable[[], Mapping[str, Any]]
     ready: Callable[[], Awaitable[None]] = _is_ready
     details: Callable[[], Mapping[str, Any]] = dict
+    is_log_away: Callable[[], bool] = bool
     inner: InnerLifePage | None = None
-    thinking: LiveCalls = field(default_factory=LiveCalls)
+    thinking: LiveThoughts = field(default_factory=LiveCalls)
     patience: float = PATIENCE
     longest: float = LONGEST_STREAM
+    lag: float = 0.0
 
 
 def mount_console(app: web.Application, console: ConsoleSetup) -> None:
@@ -105,6 +116,7 @@ def mount_console(app: web.Application, console: ConsoleSetup) -> None:
     get = app.router.add_get
     get("/", views.page)
     get("/healthz", views.health)
+    get(LIVENESS, is_alive)
     get("/console/state", views.state)
     get("/console/health", views.details)
     get("/console/journal", views.journal, allow_head=False)
@@ -120,7 +132,9 @@ def mount_console(app: web.Application, console: ConsoleSetup) -> None:
 class ConsoleRoutes:
     def __init__(self, console: ConsoleSetup) -> None:
         self._console = console
-        self._streams = EventStreams(console.journal, console.thinking, console.patience, console.longest)
+        self._streams = EventStreams(
+            console.journal, console.thinking, console.patience, console.longest, console.lag
+        )
         self._answers = JsonResponses(console.patience)
         self._pages = JournalPager(console.journal)
         self._static_files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*.*")}
@@ -135,10 +149,10 @@ class ConsoleRoutes:
         return web.FileResponse(path)
 
     async def health(self, _request: web.Request) -> web.Response:
-        """Return the health, with status 503 if a restart may help."""
+        """Return the health, with status 503 if a restart may help, or while the log is away."""
         health = self._console.health()
         status = 200
-        if health.get("restart", not health["ok"]):
+        if health.get("restart", not health["ok"]) or self._console.is_log_away():
             status = 503
         return web.json_response(health, status=status)
 
@@ -425,6 +439,12 @@ DAYS = 30
 MOST_DAYS = 366
 NO_PAGE = "before and limit must be whole numbers, and state failed or waits."
 NO_VALUE = 'Send {"value": "…"}: one of the choices of the question.'
+PRESS_PATIENCE = 10.0
+"""Seconds in which a press has to be recorded. One that is later counts all the same."""
+
+LATE_PRESS = (
+    "The journal cannot be written now: nothing is lost, but look again later whether the press counts."
+)
 NO_IDS = f"of must be ids of people or channels, {MOST_NAMES} at the most, with commas between them."
 NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
 
@@ -476,7 +496,11 @@ class OverviewRoutes:
         value = (await read_posted_json(request)).get("value")
         if not isinstance(value, str):
             return json_error(400, NO_VALUE)
-        refusal = await self.overview.press(int(request.match_info["seq"]), value)
+        try:
+            async with asyncio.timeout(PRESS_PATIENCE):
+                refusal = await self.overview.press(int(request.match_info["seq"]), value)
+        except TimeoutError:
+            return json_error(503, LATE_PRESS)
         if refusal:
             return json_error(refusal.status, refusal.why)
         return web.json_response({"ok": True})

@@ -31,15 +31,25 @@ class JournalLocked(JournalError):
 
 
 class CopyAhead(JournalError):
-    """The copy has entries that the log has lost."""
+    """The copy has entries that the log has lost. `last` is the last of them."""
 
     recorded_name = "CopyAhead"
+
+    def __init__(self, reason: str, last: int = 0) -> None:
+        super().__init__(reason)
+        self.last = last
 
 
 class JournalVersionError(JournalError):
     """The journal's version is not supported."""
 
     recorded_name = "JournalOther"
+
+
+class JournalMisplaced(JournalVersionError):
+    """The file is a copy of a log and none is meant, or a journal of its own in the place of a copy."""
+
+    recorded_name = "JournalMisplaced"
 
 
 class JournalDamaged(JournalError):

@@ -32,6 +32,15 @@ class WorkerStopped(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerDied(Event):
+    """A worker beside others was counted as dead. `standings` has the crash records that changed by it."""
+
+    kind = "life-lost"
+    life: int
+    standings: Mapping[str, tuple[int, int, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHeartbeat(Event):
     """A worker has run for `seconds` with this crash suspect, a turn."""
 
@@ -446,6 +455,7 @@ ENGINE_KINDS: tuple[type[Event], ...] = (
     EntriesErased,
     WorkerStarted,
     WorkerStopped,
+    WorkerDied,
     WorkerHeartbeat,
     CrashControlPassed,
     ClockCorrected,

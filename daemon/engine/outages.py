@@ -25,9 +25,16 @@ JITTER = 0.2
 """Largest random addition to a wait, as a fraction of it, so that retries do not coincide."""
 
 
+async def needs_no_tree(thread: str) -> None:
+    """Wait for nothing: the worker takes the turns of all trees."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionServices:
-    """Services of the worker for its executions. `replays_always` is for tests."""
+    """Services of the worker for its executions.
+
+    `regain_tree` waits until the worker may take turns of the thread's tree. `replays_always` is for tests.
+    """
 
     journal: Journal
     clock: Clock
@@ -36,6 +43,7 @@ class ExecutionServices:
     went_down: Callable[[str, Entry[OutageBegan]], Awaitable[None]]
     succeeded: Callable[[str], None]
     changed: Callable[[], None]
+    regain_tree: Callable[[str], Awaitable[None]] = needs_no_tree
     replays_always: bool = False
     probed: set[str] = field(default_factory=set)
 
@@ -246,6 +254,7 @@ class OutageWaiter:
         finally:
             self.asleep = False
             alarm.cancel()
+        await self._services.regain_tree(self._execution.thread)
 
     def _is_first_probe(self, wait: OutageWait) -> bool:
         subject = ""

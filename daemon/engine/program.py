@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, InputRank, StepEvent, part_key, seqs_of
+from daemon.engine.event import Entry, Event, Input, InputRank, StepEvent, part_key, seqs_of
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.execution import Execution
 from daemon.engine.journal.journal import Journal
@@ -44,6 +44,8 @@ class Program:
     """Author of the entries that executions write."""
     lives = "worker"
     """Thread of the worker's own entries."""
+    successes: tuple[type[Event], ...] = ()
+    """Kinds of entries that may show that a service is reached again."""
 
     async def run(self, ctx: Context) -> object:
         """Process the inputs. The result goes to `ended`."""
@@ -110,6 +112,10 @@ class Program:
     def ends(self, error: Exception) -> bool:
         """True if a retry would fail, too."""
         return isinstance(error, Unavailable)
+
+    def subject_reached(self, entry: Entry[Any]) -> str | None:
+        """Return the subject that this entry, written by another worker, shows to be reached; else None."""
+        return None
 
     # Restarts
 

@@ -209,7 +209,7 @@ async def record_worker_start(journal: Journal, clock: Clock, thread: str) -> Cr
 
 
 def _life_after(journal: JournalReader, life: int) -> WorkerStarted:
-    killed = not journal.seq_of(_ended_key(life))
+    killed = not journal.seq_of(ended_key(life))
     after: Literal["stop", "kill"] = "stop"
     if killed:
         after = "kill"
@@ -225,10 +225,10 @@ def crash_record(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> 
     known = None
     for this in of_kind(WorkerStarted, journal.readable_entries([life])):
         known = this.event.standings.get(str(began.seq))
-    if known is None or _has_come_further(journal, began, since=life):
+    if known is None or has_come_further(journal, began, since=life):
         return INNOCENT
     one = CrashRecord(*known)
-    if one.control and journal.seq_of(_control_key(life, began)):
+    if one.control and journal.seq_of(control_key(life, began)):
         return CrashRecord(kills=one.kills, counted=one.counted + 1)
     return one
 
@@ -239,7 +239,7 @@ def _crash_records(journal: JournalReader, life: int, killed: bool) -> dict[int,
     for began in journal.pending_entries(TurnBegan):
         try:
             one = crash_record(journal, life, began)
-            if killed and _is_running(journal, life, began):
+            if killed and is_running(journal, life, began):
                 journal.execution_entries(began.event.execution)  # raises if damaged
                 running.append(began)
         except JournalDamaged:  # damaged turns do not run, so they crash nothing
@@ -254,20 +254,20 @@ def _crash_records(journal: JournalReader, life: int, killed: bool) -> dict[int,
         one = found[began.seq]
         control = 0.0
         if [began] == suspects:
-            control = min(_seconds_lived(journal, life, began) * CONTROL_FACTOR, LONGEST_CONTROL)
+            control = min(seconds_lived(journal, life, began) * CONTROL_FACTOR, LONGEST_CONTROL)
         found[began.seq] = one._replace(kills=one.kills + 1, control=control)
     return found
 
 
-def _attempt(journal: JournalReader, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
+def last_attempt(journal: JournalReader, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
     resumed = turn_resumptions(journal, began)
     if resumed:
         return resumed[-1]
     return began
 
 
-def _is_running(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> bool:
-    attempt = _attempt(journal, began)
+def is_running(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> bool:
+    attempt = last_attempt(journal, began)
     return attempt.event.life == life and not journal.seq_of(failure_key(began, attempt.seq))
 
 
@@ -275,7 +275,7 @@ def failure_key(began: Entry[TurnBegan], epoch: int) -> str:
     return f"{turn_id(began)}!failure#{epoch}"
 
 
-def _has_come_further(journal: JournalReader, began: Entry[TurnBegan], since: int) -> bool:
+def has_come_further(journal: JournalReader, began: Entry[TurnBegan], since: int) -> bool:
     for path in journal.execution_paths(began.event.execution):
         for entry in journal.entries_under(path):
             if entry.seq > since and isinstance(entry.event, StepEvent):
@@ -283,7 +283,7 @@ def _has_come_further(journal: JournalReader, began: Entry[TurnBegan], since: in
     return False
 
 
-def _seconds_lived(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> float:
+def seconds_lived(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> float:
     """Return the most seconds that the worker ran with this turn."""
     seconds = FIRST_HEARTBEAT
     for beat in journal.entries_of_kind(WorkerHeartbeat, since=life):
@@ -292,15 +292,15 @@ def _seconds_lived(journal: JournalReader, life: int, began: Entry[TurnBegan]) -
     return seconds
 
 
-def _control_key(life: int, began: Entry[TurnBegan]) -> str:
+def control_key(life: int, began: Entry[TurnBegan]) -> str:
     return f"control:{life}:{began.seq}"
 
 
-def _ended_key(life: int) -> str:
+def ended_key(life: int) -> str:
     return f"life-ended:{life}"
 
 
-def _never(_: str) -> bool:
+def never_asleep(_: str) -> bool:
     return False
 
 
@@ -319,7 +319,7 @@ class CrashGuard:
         self._uptime = 0.0
         self._heartbeats: Counter[int] = Counter()
 
-    def may_take_turn(self, thread: str, is_asleep: Callable[[str], bool] = _never) -> bool:
+    def may_take_turn(self, thread: str, is_asleep: Callable[[str], bool] = never_asleep) -> bool:
         """True if this thread may take a turn. A stopped suspect may, to report its end.
 
         `is_asleep` says if a thread waits within its turn.
@@ -340,8 +340,19 @@ class CrashGuard:
                 return False
         return half == self._next(others)
 
+    def record_of(self, began: Entry[TurnBegan]) -> CrashRecord:
+        """Return the crash record of an unfinished turn."""
+        return crash_record(self._journal, self.life, began)
+
+    def keeper_of(self, thread: str) -> int:
+        """Return the id of the worker that runs a turn of this thread beside others; 0 if none does."""
+        return 0
+
+    async def judge_dead_workers(self) -> None:
+        """Do nothing: a worker alone judges the one before it at its start."""
+
     def _is_running(self, one: CrashSuspect) -> bool:
-        return _is_running(self._journal, self.life, one.began)
+        return is_running(self._journal, self.life, one.began)
 
     async def record_lifetime(self, seconds: float) -> None:
         """Add seconds in which the worker lived; record that a crash control was passed, or a heartbeat."""
@@ -350,19 +361,19 @@ class CrashGuard:
             if one.record.control:
                 if self._uptime >= one.record.control:
                     event = CrashControlPassed(life=self.life, turn=one.began.seq)
-                    await self._write(event, _control_key(self.life, one.began), one.began.seq)
+                    await self._write(event, control_key(self.life, one.began), one.began.seq)
             elif self._is_running(one):
                 await self._beat(one.began, seconds)
 
     async def end_life(self) -> None:
         """Record that the worker stops, so that running turns are not suspected."""
         try:
-            await self._write(WorkerStopped(life=self.life), _ended_key(self.life), self.life)
+            await self._write(WorkerStopped(life=self.life), ended_key(self.life), self.life)
         except JournalError as error:
             log.warning("Could not record the stop of this worker: %s", error)
 
     async def _beat(self, began: Entry[TurnBegan], seconds: float) -> None:
-        attempt = _attempt(self._journal, began).seq
+        attempt = last_attempt(self._journal, began).seq
         self._heartbeats[attempt] += 1
         seen = self._heartbeats[attempt]
         is_power_of_two = seen & (seen - 1) == 0
@@ -382,7 +393,7 @@ class CrashGuard:
         found = dict[str, CrashSuspect]()
         for began in self._journal.pending_entries(TurnBegan):
             if began.seq in self._named:
-                one = CrashSuspect(began, crash_record(self._journal, self.life, began))
+                one = CrashSuspect(began, self.record_of(began))
                 if one.record.suspect:
                     found[began.thread] = one
         self._suspected = found

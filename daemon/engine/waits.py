@@ -30,6 +30,9 @@ WAITS_AT_ONCE = 50
 RETRY_SECONDS = 10.0
 """Seconds until a failed check of a wait is repeated."""
 
+CLOCK_DIFFERENCE = 1.0
+"""Largest difference of the clocks of workers that share a journal, in seconds."""
+
 MOST_STALE_DUES = 1_000
 """Ended waits in the heap of due times that trigger a cleanup."""
 
@@ -69,7 +72,8 @@ class KnownWait:
 class WaitScheduler:
     """Scheduler of waits.
 
-    `reminder` makes the input at the end of a watch; `fits` judges `about` of an EntryMatch.
+    `reminder` makes the input at the end of a watch; `fits` judges `about` of an EntryMatch. `follows`: other
+    workers write to the journal, too; each looks at all waits, and one of them ends each.
     """
 
     def __init__(
@@ -78,7 +82,11 @@ class WaitScheduler:
         clock: Clock,
         reminder: Callable[[Entry[WaitBegan], WaitEnded], Input],
         fits: Callable[[Any, Entry[Any]], bool],
+        *,
+        follows: bool = False,
     ) -> None:
+        self._tolerance = CLOCK_DIFFERENCE if follows else 0.0
+        """Seconds by which an entry may be ahead of the clock."""
         self._journal = journal
         self._clock = clock
         self._reminder = reminder
@@ -106,7 +114,9 @@ class WaitScheduler:
             self._read_upto = self._read_on(self._read_upto)
             now = self._clock.now()
             if now < self._now:  # the clock was set back
-                self._touched.update(seq for seq, known in self._known.items() if known.at > now)
+                self._touched.update(
+                    seq for seq, known in self._known.items() if self._is_ahead(known.at, now)
+                )
             self._now = now
             while self._dues and self._dues[0][0] <= now:
                 self._touched.add(heapq.heappop(self._dues)[1])
@@ -161,7 +171,7 @@ class WaitScheduler:
             known.upto = event.matching.after or 0
             for place in _places_of_match(event.matching):
                 self._places[place].add(seq)
-        if event.closed or event.matching or waiting.at > self._clock.now():
+        if event.closed or event.matching or self._is_ahead(waiting.at, self._clock.now()):
             self._touched.add(seq)
         self._schedule(seq)
 
@@ -190,6 +200,9 @@ class WaitScheduler:
         if len(self._dues) > 2 * len(self._known) + MOST_STALE_DUES:  # most of them have ended
             self._dues = [due for due in self._dues if due[1] in self._known]
             heapq.heapify(self._dues)
+
+    def _is_ahead(self, at: float, now: float) -> bool:
+        return at - now > self._tolerance
 
     def _readable(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         try:
@@ -220,7 +233,7 @@ class WaitScheduler:
         known = self._known.get(seq)
         if known is None:
             return
-        if known.at > now and known.due is not None:
+        if self._is_ahead(known.at, now) and known.due is not None:
             await self._correct_clock(seq, known, now)
         upto = self._journal.last_seq_of_all()
         missing = list[int]()

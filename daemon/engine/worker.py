@@ -8,13 +8,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 from daemon.engine.clock import Clock
 from daemon.engine.context import Context
-from daemon.engine.event import FAILED, STOPPED, Entry, Input, last_words_path, parent_of, part_key
+from daemon.engine.event import (
+    FAILED,
+    STOPPED,
+    Entry,
+    Input,
+    last_words_path,
+    parent_of,
+    part_key,
+    root_of,
+)
 from daemon.engine.exceptions import (
     ControlFlow,
     EngineError,
@@ -28,9 +38,10 @@ from daemon.engine.exceptions import (
 )
 from daemon.engine.execution import Execution, closes_with_turn
 from daemon.engine.journal.journal import Journal
-from daemon.engine.journal.reader import JournalReader
+from daemon.engine.journal.reader import EntryHead, JournalReader
 from daemon.engine.journal.writer import Fence
 from daemon.engine.kinds import (
+    LEASES,
     AttemptFailed,
     CancelRequest,
     InputUndeliverable,
@@ -45,10 +56,11 @@ from daemon.engine.kinds import (
     WaitEnded,
     turn_id,
 )
-from daemon.engine.outages import ExecutionServices
+from daemon.engine.outages import ExecutionServices, needs_no_tree
 from daemon.engine.program import Program, question_answered_by
 from daemon.engine.retries import (
     MAX_FAILED_BEGINS,
+    CrashRecord,
     cannot_report_end,
     crash_record,
     failed_begins,
@@ -56,10 +68,11 @@ from daemon.engine.retries import (
     is_superseded,
     must_give_up,
     pause_left,
-    record_worker_start,
     turn_failures,
     turn_resumptions,
 )
+from daemon.engine.shared_suspects import begin_life
+from daemon.engine.tree_share import AllTrees, TreeShare
 from daemon.engine.waits import WaitScheduler
 
 log = logging.getLogger(__name__)
@@ -89,10 +102,13 @@ class TurnRunner:
         succeeded: Callable[[str], None],
         changed: Callable[[], None],
         replays_always: bool,
+        record: Callable[[Entry[TurnBegan]], CrashRecord] | None = None,
+        regain_tree: Callable[[str], Awaitable[None]] = needs_no_tree,
     ) -> None:
         self._journal = journal
         self._program = program
         self._life = life
+        self._crash_record = record or partial(crash_record, journal, life)
         self._services = ExecutionServices(
             journal=journal,
             clock=clock,
@@ -102,6 +118,7 @@ class TurnRunner:
             succeeded=succeeded,
             changed=changed,
             replays_always=replays_always,
+            regain_tree=regain_tree,
         )
         self.running = dict[str, Execution]()
 
@@ -236,7 +253,7 @@ class TurnRunner:
         journal, began = self._journal, execution.began
         if execution.is_new and not began.event.unfit:
             return await self._run_program(execution)
-        suspected = crash_record(journal, self._life, began)
+        suspected = self._crash_record(began)
         if cannot_report_end(journal, began, suspected.counted):
             return await self._abandon(execution)
         await execution.outages.settle()
@@ -413,7 +430,8 @@ RETRIES_PER_SUCCESS = 5
 class Worker:
     """Worker that runs a program over a journal: an async context manager.
 
-    At exit, running turns have `grace` seconds; others are resumed at the next start.
+    At exit, running turns have `grace` seconds; others are resumed at the next start. `share` says which
+    trees of threads are this worker's.
     """
 
     def __init__(
@@ -424,39 +442,57 @@ class Worker:
         *,
         grace: float = 10.0,
         replays_always: bool = False,
+        share: TreeShare | None = None,
     ) -> None:
         self._journal = journal
         self._clock = clock
         self._program = program
         self._grace = grace
         self._replays_always = replays_always
-        self._waits = WaitScheduler(journal, clock, program.reminder, program.fits)
+        self._share = share or AllTrees()
+        self._waits = WaitScheduler(
+            journal, clock, program.reminder, program.fits, follows=self._share.follows
+        )
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._lost = set[str]()
         """Threads that another worker has taken over. New inputs remove them."""
         self._closing = False
         self._changed = asyncio.Event()
         """Set when a thread's task ends, or waits for an unreachable service."""
+        self._trees = dict[str, asyncio.Event]()
+        """Trees that this worker holds beside others; each event is set with `_changed`."""
+        self._regained = dict[str, asyncio.Event]()
+        """Trees that awoken executions wait to hold again; each event is set then."""
+        self._input_kinds = frozenset(journal.kinds.kind_names([Input]))
+        self._lease_kinds = frozenset(journal.kinds.kind_names(LEASES))
+        self._success_kinds = frozenset(journal.kinds.kind_names(program.successes))
 
     async def __aenter__(self) -> Self:
-        self._suspects = await record_worker_start(self._journal, self._clock, self._program.lives)
+        self._suspects = await begin_life(self._journal, self._clock, self._program.lives, self._share)
         self._turns = TurnRunner(
             self._journal,
             self._clock,
             self._program,
             life=self._suspects.life,
             succeeded=self.note_success,
-            changed=self._changed.set,
+            changed=self._note_change,
             replays_always=self._replays_always,
+            record=self._suspects.record_of,
+            regain_tree=self._regain_tree,
         )
-        self._sweeper = asyncio.create_task(self._sweep_for_ever(), name="sweep")
+        self._open = AsyncExitStack()
+        await self._open.enter_async_context(self._share.serve(self.run_tree))
+        self._tasks = [asyncio.create_task(self._sweep_for_ever(), name="sweep")]
+        if self._share.follows:
+            self._tasks.append(asyncio.create_task(self._follow_for_ever(), name="follow"))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._closing = True
-        self._sweeper.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._sweeper
+        self._share.take_no_more()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._suspects.end_life()
         awake = [task for thread, task in self._busy.items() if not self.is_asleep(thread)]
         if awake:
@@ -465,6 +501,7 @@ class Worker:
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
+        await self._open.aclose()
 
     @property
     def is_busy(self) -> bool:
@@ -503,12 +540,19 @@ class Worker:
 
     async def sweep(self) -> None:
         """End waits that are over, and start threads with inputs or unfinished turns."""
+        await self._suspects.judge_dead_workers()
         await self._waits.end_finished_waits()
+        keepers = self._keepers()
         for thread in self._journal.busy_threads():
+            keeper = keepers.get(root_of(thread), 0)
             if thread in self._busy:
                 self._notice(thread)
-            elif thread not in self._lost and self._may_turn(thread):
+                if root_of(thread) in self._regained:
+                    self._share.note_busy(thread, keeps=True)
+            elif self._is_ours(keeper) and thread not in self._lost and self._may_turn(thread):
                 self._start(thread)
+                if not self._share.may_take(thread):
+                    self._share.note_busy(thread, keeps=bool(keeper))
 
     async def _sweep_for_ever(self) -> None:
         while True:
@@ -528,7 +572,7 @@ class Worker:
             log.exception("%s failed; it is tried again in a moment.", name)
 
     def _start(self, thread: str) -> None:
-        if thread not in self._busy and not self._closing:
+        if thread not in self._busy and not self._closing and self._share.may_take(thread):
             self._busy[thread] = asyncio.create_task(self._drive(thread), name=f"turns of {thread}")
 
     async def _drive(self, thread: str) -> None:
@@ -536,7 +580,21 @@ class Worker:
             await self._guarded(self._take_turns(thread), f"The thread {thread}")
         finally:
             del self._busy[thread]
-            self._changed.set()
+            self._note_change_of(root_of(thread))
+
+    def _note_change(self) -> None:
+        """Note that an execution waits for an unreachable service."""
+        self._changed.set()
+        for thread, execution in self._turns.running.items():
+            if execution.outages.asleep:
+                self._note_change_of(root_of(thread))
+
+    def _note_change_of(self, root: str) -> None:
+        self._changed.set()
+        if root in self._trees:
+            self._trees[root].set()
+        if root in self._regained and not any(root_of(thread) == root for thread in self._busy):
+            del self._regained[root]
 
     async def _take_turns(self, thread: str) -> None:
         try:
@@ -554,9 +612,9 @@ class Worker:
             )
 
     def _may_turn(self, thread: str) -> bool:
-        """True if the thread is neither in a pause nor held back as a suspect."""
+        """True if the thread is neither in a pause nor held back as a suspect, and this worker is alive."""
         try:
-            if pause_left(self._journal, thread, self._clock.now()):
+            if not self._share.is_sure or pause_left(self._journal, thread, self._clock.now()):
                 return False
             return self._suspects.may_take_turn(thread, self.is_asleep)
         except JournalDamaged:  # the journal has logged it
@@ -567,6 +625,85 @@ class Worker:
             self._turns.notice_input(thread)
 
     def is_asleep(self, thread: str) -> bool:
-        """True if the thread's execution waits for an unreachable service."""
+        """True if the thread's execution waits for an unreachable service, or to go on after that."""
         execution = self._turns.running.get(thread)
-        return execution is not None and execution.outages.asleep
+        return execution is not None and (execution.outages.asleep or root_of(thread) in self._regained)
+
+    # Beside other workers
+
+    async def note_death(self, dead: object) -> None:
+        """Judge a daemon that was counted as dead, and offer its trees, at once."""
+        await self._guarded(self.sweep(), "The sweep after a death")
+
+    async def run_tree(self, root: str) -> int:
+        """Take the turns of a tree of threads until none of them can go on.
+
+        Returns the id of another worker that keeps it in memory, if there is one; else 0.
+        """
+        keeper = self._keepers(root).get(root, 0)
+        if not self._is_ours(keeper):
+            return keeper
+        self._lost = {thread for thread in self._lost if root_of(thread) != root}
+        changed = self._trees[root] = asyncio.Event()
+        if root in self._regained:
+            self._regained.pop(root).set()
+        try:
+            while True:
+                changed.clear()
+                self._start_tree(root)
+                if all(self.is_asleep(thread) for thread in self._busy if root_of(thread) == root):
+                    return 0
+                await changed.wait()
+        finally:
+            del self._trees[root]
+
+    def _start_tree(self, root: str) -> None:
+        for thread in self._journal.busy_threads(root):
+            if thread not in self._busy and thread not in self._lost and self._may_turn(thread):
+                self._start(thread)
+
+    def _keepers(self, root: str = "") -> dict[str, int]:
+        """Return the ids of workers by the roots of the trees (or of one) of which they run a turn."""
+        if self._share.name is None:
+            return {}
+        found = dict[str, int]()
+        for thread in self._journal.threads_with_pending(TurnBegan, root=root):
+            keeper = self._suspects.keeper_of(thread)
+            if keeper:
+                found[root_of(thread)] = keeper
+        return found
+
+    def _is_ours(self, keeper: int) -> bool:
+        return not keeper or (self._share.name is not None and keeper == self._share.name.id)
+
+    async def _regain_tree(self, thread: str) -> None:
+        """Wait until this worker may take turns of the thread's tree."""
+        while not self._share.may_take(thread):
+            regained = self._regained.setdefault(root_of(thread), asyncio.Event())
+            self._share.note_busy(thread, keeps=True)
+            await regained.wait()
+
+    async def _follow_for_ever(self) -> None:
+        """Act at once on what others write."""
+        upto = self._journal.last_seq_of_all()
+        while True:
+            changed = self._journal.next_change
+            heads = self._journal.heads_since(upto)
+            for head in heads:
+                upto = head.seq
+                await self._guarded(self._follow(head), f"The entry {head.seq}")
+            if not heads:
+                await changed.wait()
+
+    async def _follow(self, head: EntryHead) -> None:
+        if head.kind in self._input_kinds and self._journal.is_pending(head.seq):
+            self.wake(head.thread)
+        elif head.kind in self._lease_kinds:
+            execution = self._turns.running.get(head.thread)
+            if execution and not self._journal.holds_lease(head.thread, execution.epoch):
+                self._busy[head.thread].cancel()  # another worker goes on with it
+        elif head.kind in self._success_kinds and head.thread not in self._busy:
+            for entry in self._journal.readable_entries([head.seq]):
+                subject = self._program.subject_reached(entry)
+                if subject is not None:
+                    self.note_success(subject)

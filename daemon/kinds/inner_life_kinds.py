@@ -202,6 +202,16 @@ class ProgramStopRequested(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramPlaced(StepEvent):
+    """The machine that runs the program of the entry `process`, and the worker id of its daemon."""
+
+    kind = "process-placed"
+    process: int
+    machine: str
+    daemon: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramEnded(Input):
     """The end of a program, or of a tool call of the inner life, with its output as `result`."""
 

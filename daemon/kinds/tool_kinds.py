@@ -55,6 +55,20 @@ class ToolsListed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolServerPlaced(Event):
+    """The machine that runs a tool server from now on, and the worker id of its daemon."""
+
+    kind = "server-placed"
+    stays: ClassVar[tuple[str, ...]] = ("server", "machine", "daemon")
+    server: str
+    machine: str
+    daemon: int
+
+    def line(self) -> str:
+        return f"{self.server} on {self.machine}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAccepted(Event):
     """An owner's consent to a tool that an untrusted server added or changed."""
 

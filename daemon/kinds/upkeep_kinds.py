@@ -98,10 +98,35 @@ class BackfillProgress(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillRequested(Event):
+    """A daemon's request to the one that reads missed messages. `missed`: no connection was open. `died`: a
+    daemon that had connections counts as dead.
+    """
+
+    kind = "backfill-asked"
+    missed: bool = False
+    died: bool = False
+
+    def line(self) -> str:
+        if self.died:
+            return "a daemon died"
+        return "no connection was open" if self.missed else "a connection was replaced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusCleared(Event):
     """The removal of the statuses of all attempts up to the entry `upto`."""
 
     kind = "status-cleared"
+    upto: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeStatusCleared(Event):
+    """The removal of the statuses of all attempts of the worker start `life` up to the entry `upto`."""
+
+    kind = "life-cleared"
+    life: int
     upto: int
 
 

@@ -35,6 +35,7 @@ from daemon.kinds import (
     PersonMessage,
     PersonModelWritten,
     ProgramEnded,
+    ProgramPlaced,
     ProgramStopRequested,
     PromptVersion,
     QuestionAnswered,
@@ -299,7 +300,7 @@ def _source_seqs(event: Event) -> Sequence[int]:
             | ToolCallRequested(by=seq)
         ):
             return [seq]
-        case ProgramStopRequested(process=seq) | ProgramEnded(process=seq):
+        case ProgramStopRequested(process=seq) | ProgramPlaced(process=seq) | ProgramEnded(process=seq):
             return [seq]
         case QuestionAnswered():
             return [event.input, event.asked]

@@ -17,6 +17,8 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
+from secrets import token_hex
+from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
@@ -29,10 +31,12 @@ from daemon.kinds import (
     TOO_LATE,
     BackfillCompleted,
     BackfillProgress,
+    BackfillRequested,
     ConversationOpened,
     PersonMessage,
     moment_of,
 )
+from daemon.slack.app_share import CATCH_UP
 from daemon.slack.archive import ArchivedConversation, ConversationArchive, active_threads, message_if_said
 from daemon.slack.directory import workspace_thread
 from daemon.slack.earlier_messages import OwnMessageLookup
@@ -399,6 +403,9 @@ class Backfill:
             self.wake_thread(thread)
 
 
+SETTLING, SETTLING_PAUSE = 60.0, 8.0
+"""Seconds after a death in which Slack may send events to the dead daemon, and the longest between passes."""
+
 DORMANT = 30 * 86_400.0
 """Seconds without messages after which a thread of the soul is not read."""
 
@@ -410,6 +417,8 @@ MOST_GONE, MOST_UNKNOWN = 3, 10
 class BackfillTask:
     """Background task that runs backfill on demand.
 
+    Of several daemons of the app, one runs passes; the others ask it by entries.
+
     Only a completed pass moves the watermark; a failed pass is resumed. Backfill misses replies in threads
     older than a conversation's last 200 messages, unless the soul took part in the last 30 days.
     """
@@ -419,6 +428,9 @@ class BackfillTask:
     inbox: Inbox
     max_age: float
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _settles_at: float = 0.0
+    """Time, by the steady clock, from which Slack sends no event to a dead daemon any more."""
     _reading: bool = False
     _pass: Backfill | None = None
     _compared: set[tuple[str, str]] = field(default_factory=set)
@@ -428,7 +440,10 @@ class BackfillTask:
     """True if messages from a time without connection are not all read."""
 
     async def __aenter__(self) -> BackfillTask:
-        """Start the task; a new journal needs no backfill. Raises JournalError."""
+        """Read the watermarks, and start unless daemons share the app; a new journal needs no backfill.
+
+        Raises JournalError.
+        """
         found = read_watermarks(self.workspace.journal, self.workspace.me.team, self.archive.now())
         self._was_away = found is not None
         if found is None:
@@ -436,17 +451,28 @@ class BackfillTask:
             await record_workspace_note(self.workspace.journal, self.workspace.me.team, mark)
             found = Watermarks(journal=self.workspace.journal, team=self.workspace.me.team, whole=mark)
         self._marks = found
-        self._living = asyncio.create_task(self._run_forever(), name="catch-up")
-        self._living.add_done_callback(_report)
+        if not self.workspace.share.is_shared:
+            self.begin()
         return self
+
+    def begin(self) -> None:
+        """Start the task, which reads once it has the role."""
+        if not self._tasks:
+            self._start(self._run_forever(), "catch-up")
+
+    def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(_report)
+        self._tasks.append(task)
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
         """Stop reading; the next start goes on."""
-        self._living.cancel()
-        await asyncio.gather(self._living, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
     def is_running(self) -> bool:
@@ -456,6 +482,10 @@ class BackfillTask:
     @property
     def read_until(self) -> float:
         """Time up to which everything is read, in Unix seconds."""
+        share = self.workspace.share
+        if share.is_shared and not share.holds(CATCH_UP):
+            found = watermark(self.workspace.journal, self.workspace.me.team, self.archive.now())
+            return found.until if found else 0.0
         return self._marks.whole.until
 
     @property
@@ -474,13 +504,83 @@ class BackfillTask:
         self._was_away |= missed
         self._wanted.set()
 
+    async def request(self, *, missed: bool = False, died: bool = False) -> None:
+        """Start a pass here, or ask the daemon that has the role. `died`: a daemon with connections counts
+        as dead. Raises JournalError.
+        """
+        if self.workspace.share.holds(CATCH_UP):
+            self._take_request(BackfillRequested(missed=missed, died=died))
+            return
+        team = self.workspace.me.team
+        await self.workspace.journal.append(
+            workspace_thread(team),
+            BackfillRequested(missed=missed, died=died),
+            key=f"{BackfillRequested.kind}:{team}:{token_hex(8)}",
+            author="core",
+        )
+
+    def _take_request(self, asked: BackfillRequested) -> None:
+        if asked.died:
+            self._settles_at = self.workspace.web.clock.steady() + SETTLING
+        self.wake(missed=asked.missed)
+
     async def _run_forever(self) -> None:
+        if self.workspace.share.is_shared:
+            await self._take_role()
         while True:
-            await self._wanted.wait()
+            await self._wait_until_wanted()
             self._reading = True
             await self._run_until_done()
             self._reading = False
             self._was_away &= self._wanted.is_set()
+
+    async def _wait_until_wanted(self) -> None:
+        """Wait for a request; while Slack may still send events to a dead daemon, at most SETTLING_PAUSE."""
+        web = self.workspace.web
+        if web.clock.steady() < self._settles_at:
+            await web.wait_until(self._wanted, SETTLING_PAUSE)
+            self._wanted.set()
+        await self._wanted.wait()
+
+    async def _take_role(self) -> None:
+        """Wait for the role, and hand requests to its holder meanwhile. A new holder reads at once, since the
+        last one may not have come to it.
+        """
+        holding = asyncio.create_task(self.workspace.share.hold(CATCH_UP))
+        try:
+            while not holding.done():
+                wanted = asyncio.create_task(self._wanted.wait())
+                await asyncio.wait((holding, wanted), return_when=asyncio.FIRST_COMPLETED)
+                wanted.cancel()
+                if self._wanted.is_set() and not holding.done():
+                    await self._hand_over()
+            holding.result()
+        finally:
+            holding.cancel()
+            await asyncio.gather(holding, return_exceptions=True)
+        self._start(self._follow_requests(), "catch-up for others")
+        self.wake(missed=False)
+
+    async def _hand_over(self) -> None:
+        """Ask the daemon that has the role for what is wanted here."""
+        missed, self._was_away = self._was_away, False
+        self._wanted.clear()
+        try:
+            await self.request(missed=missed)
+        except JournalError:
+            self.wake(missed=missed)
+            await self.workspace.web.clock.sleep(SETTLING_PAUSE)
+
+    async def _follow_requests(self) -> None:
+        journal = self.workspace.journal
+        upto = journal.last_seq_of_all()
+        while True:
+            change = journal.next_change
+            if journal.change_counter(BackfillRequested) > upto:
+                for entry in journal.entries_of_kind(BackfillRequested, since=upto):
+                    upto = entry.seq
+                    self._take_request(entry.event)
+            await change.wait()
 
     async def _run_until_done(self) -> None:
         for attempt in count(1):

@@ -28,6 +28,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import AudienceChanged, NameTaken, SharedFile
 from daemon.prompts.elements import NAME_LENGTH, clean_name_text
+from daemon.slack.app_share import AppShare, WholeApp
 from daemon.slack.block_text import (
     A_CHANNEL,
     SOMEONE,
@@ -40,6 +41,7 @@ from daemon.slack.block_text import (
     spell_out_references,
 )
 from daemon.slack.incoming import BotIdentity, SlackMessage, SlackProfile
+from daemon.slack.recorded_audiences import RecordedAudiences
 from daemon.slack.web_api import OUT_OF_REACH, WebApi, is_permanent, next_page
 
 
@@ -94,13 +96,14 @@ def workspace_thread(team: str) -> str:
 class GuestTracker:
     """Channels where guests or outsiders have written, as recorded in the journal."""
 
-    def __init__(self, journal: Journal, team: str) -> None:
+    def __init__(self, journal: Journal, team: str, *, is_shared: bool = False) -> None:
         self._journal = journal
         self._team = team
+        self._is_shared = is_shared
         self._known: dict[str, bool] = {}
 
     def has_guest_written(self, channel: str) -> bool:
-        if channel not in self._known:
+        if channel not in self._known or (self._is_shared and not self._known[channel]):
             self._known[channel] = self._journal.get(self._key(channel)) is not None
         return self._known[channel]
 
@@ -285,8 +288,11 @@ class PeopleDirectory:
         guests: GuestTracker,
         register: NameRegister,
         owners: Collection[str] = (),
+        share: AppShare | None = None,
+        recorded: RecordedAudiences | None = None,
     ) -> None:
         self._web = web
+        self._recorded = recorded
         self._guests = guests
         self._register = register
         self._owners = owners
@@ -296,11 +302,13 @@ class PeopleDirectory:
         self._since: dict[str, Decimal] = {}
         self._named_by_event = set[str]()
         """Ids named only by an event; Slack is still asked about them."""
-        self._audiences = dict[str, tuple[Audience, float]]()
-        """Audience and time of the look-up, by channel, or by person for a DM."""
+        self._audiences = dict[str, tuple[Audience, float, int]]()
+        """Audience, time of the look-up, and last seq before it, by channel, or by person for a DM."""
+        self._dm_channels = dict[str, str]()
+        """Channels of DMs by person."""
         self._outsiders = set[str]()
         self._asking = KeyedLock()
-        self._lookup_limit = LookupRateLimit(web.clock)
+        self._lookup_limit = LookupRateLimit(web.clock, share)
 
     def known_name(self, id: str) -> str:
         return self._register.known_display_name(id, self._names.get(id, ""))
@@ -339,7 +347,7 @@ class PeopleDirectory:
             nobody = SOMEONE
         of: list[str] = []
         if readers:
-            of.append(audience_id(message.channel, message.kind, message.author))
+            of.append(self._reader_id(message.channel, message.kind, message.author))
         await self._learn(unknown, of)
         await self.record_guest(message)
         chosen = message.name or self._names.get(message.author, "") or nobody
@@ -392,11 +400,11 @@ class PeopleDirectory:
         return self._describe_conversation(message.channel, message.kind, message.author)
 
     async def look_up_conversation(self, channel: str, kind: str, person: str) -> ConversationInfo:
-        await self._learn(readers=[audience_id(channel, kind, person)])
+        await self._learn(readers=[self._reader_id(channel, kind, person)])
         return self._describe_conversation(channel, kind, person)
 
     def _describe_conversation(self, channel: str, kind: str, person: str) -> ConversationInfo:
-        of = audience_id(channel, kind, person)
+        of = self._reader_id(channel, kind, person)
         name = self.known_name(of)
         if kind == "dm":
             name = DM
@@ -419,13 +427,23 @@ class PeopleDirectory:
             return "shared"
         if not self._is_fresh(id):
             return ""
-        audience, _ = self._audiences[id]
+        audience, _, _ = self._audiences[id]
         return audience
 
+    def _reader_id(self, channel: str, kind: str, person: str) -> str:
+        id = audience_id(channel, kind, person)
+        if id != channel:
+            self._dm_channels[id] = channel
+        return id
+
     def _is_fresh(self, id: str) -> bool:
+        """True if the audience was looked up lately, and no daemon has recorded another one since."""
         if id not in self._audiences:
             return False
-        _, since = self._audiences[id]
+        audience, since, seq = self._audiences[id]
+        channel = self._dm_channels.get(id, id)
+        if self._recorded and self._recorded.contradicts(channel, audience, seq):
+            return False
         return self._web.clock.steady() - since < AUDIENCE_SECONDS
 
     def _ids_to_ask(self, message: SlackMessage) -> list[str]:
@@ -481,7 +499,11 @@ class PeopleDirectory:
                 return await self._name_of_channel(id)
         return await self._name_of_person(id)
 
+    def _last_seq(self) -> int:
+        return self._recorded.last_seq if self._recorded else 0
+
     async def _name_of_channel(self, id: str) -> str:
+        before = self._last_seq()
         answer = await self._web.call_readonly(self._web.client.conversations_info, channel=id)
         channel = object_or_empty(answer, "channel")
         name = first_text(channel, "name")
@@ -491,14 +513,15 @@ class PeopleDirectory:
             name = f"#{name}"
         self._names[id] = clean_display_name(name)  # stored even if the next request fails
         if channel:
-            self._remember_audience(id, await self._audience_in(id, _audience_of(channel)))
+            self._remember_audience(id, await self._audience_in(id, _audience_of(channel)), before)
         return name
 
     async def _name_of_person(self, id: str) -> str:
+        before = self._last_seq()
         answer = await self._web.call_readonly(self._web.client.users_info, user=id)
         user = object_or_empty(answer, "user")
         audience = _dm_audience(user, self._me.team)
-        self._remember_audience(id, audience)
+        self._remember_audience(id, audience, before)
         if audience == "shared":
             self._outsiders.add(id)
         elif audience == "dm":
@@ -530,15 +553,16 @@ class PeopleDirectory:
             return said
         return ""
 
-    def _remember_audience(self, id: str, audience: Audience) -> None:
-        self._audiences[id] = (audience, self._web.clock.steady())
+    def _remember_audience(self, id: str, audience: Audience, before: int) -> None:
+        self._audiences[id] = (audience, self._web.clock.steady(), before)
 
 
 class LookupRateLimit:
-    """Limit of look-ups, since a text may hold thousands of ids."""
+    """Limit of look-ups, since a text may hold thousands of ids. Daemons that share the app share it, too."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, share: AppShare | None = None) -> None:
         self._clock = clock
+        self._share = share or WholeApp()
         self._asked: deque[float] = deque(maxlen=MOST_PER_MINUTE)
         self._refused: dict[str, float] = {}
 
@@ -558,7 +582,8 @@ class LookupRateLimit:
         self._refused[id] = self._clock.steady()
 
     def _has_room(self) -> bool:
-        return len(self._asked) < MOST_PER_MINUTE or self._clock.steady() - self._asked[0] >= MINUTE
+        most = max(MOST_PER_MINUTE // self._share.daemon_count, 1)
+        return len(self._asked) < most or self._clock.steady() - self._asked[-most] >= MINUTE
 
     def _was_refused(self, id: str) -> bool:
         at = self._refused.get(id)

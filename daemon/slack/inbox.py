@@ -6,10 +6,9 @@ Slack and skip queues.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections import deque
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +38,7 @@ from daemon.ports import Button
 from daemon.slack.archive import LONGEST_GROWTH, BotMessageTracker, ConversationArchive
 from daemon.slack.block_text import MalformedPayload, first_text, object_at, timestamp_at
 from daemon.slack.directory import KeyedLock, MessageFields
+from daemon.slack.early_messages import EarlyMessages
 from daemon.slack.incoming import (
     GROWN,
     ButtonClick,
@@ -78,8 +78,11 @@ ALWAYS_ANSWERED = 10.0
 BOTS = "bots"
 """Key of the lock for messages of all bots."""
 
-MOST_EARLY = 200
-"""Most replies and changes kept until their call arrives: Slack does not keep the order."""
+ORIGINAL_PATIENCE = 1.5
+"""Seconds that a change waits for its message, which another daemon may be recording."""
+
+RECENT_CHANGE = 60
+"""Most seconds between a message and a change that waits for it."""
 
 NO_FIELDS: Mapping[str, Any] = {}
 
@@ -107,18 +110,28 @@ class Inbox:
         self._wake = workspace.wake
         self._owners = workspace.owners
         self._ids = workspace.channel_ids
-        self.audiences = AudienceTracker(self._journal, self._people, self._me.team)
+        self.audiences = AudienceTracker(self._journal, self._people, self._me.team, workspace.recorded)
         self._ambient: AmbientRecorder | None = None
         if notes:
             self._ambient = AmbientRecorder(workspace, self.audiences)
         self.modals = ModalDesk(workspace)
         self.bot_messages = BotMessageTracker(workspace, archive, self._take_finished)
         self._order = KeyedLock()
-        self._early: deque[tuple[str, SlackMessage]] = deque(maxlen=MOST_EARLY)
+        self._early = EarlyMessages()
+        self._following: asyncio.Task[None] | None = None
         self._open = True
+
+    def follow_others(self) -> None:
+        """Judge early messages again when another daemon opens their thread."""
+        clock = self._workspace.web.clock
+        follow = self._early.follow(self._journal, clock, self._look_again)
+        self._following = asyncio.create_task(follow, name="early messages")
+        self._following.add_done_callback(_report)
 
     def close(self) -> None:
         self._open = False
+        if self._following:
+            self._following.cancel()
 
     async def receive(self, body: dict[str, Any], context: AsyncBoltContext) -> BoltResponse:
         if not self._open:
@@ -408,13 +421,31 @@ class Inbox:
         key = thread_key(self._me.team, message.channel, message.root)
         if urgent and self._at_work(key):
             return _to_wake([await self._judge(key, message, late=late)])
+        if message.change and self._workspace.share.is_shared:
+            await self._wait_for_original(key, message)
         async with self._order.lock_for(key):
             written = await self._judge(key, message, late=late)
             if written:
                 return _to_wake([written, *await self._judge_early(key)])
             if message.change or message.root != message.ts:
-                self._early.append((key, message))
+                self._early.add(key, message)
             return set()
+
+    async def _look_again(self, key: str) -> None:
+        async with self._order.lock_for(key):
+            for thread in _to_wake(await self._judge_early(key)):
+                self._wake(thread)
+
+    async def _wait_for_original(self, key: str, message: SlackMessage) -> None:
+        """Wait until the message that this one changes is recorded, if it is new."""
+        if moment_of(message.changed or message.ts) - moment_of(message.ts) > RECENT_CHANGE:
+            return
+        until = self._workspace.web.clock.steady() + ORIGINAL_PATIENCE
+        while conversation_of(self._journal, key) and not self._is_known(message):
+            left = until - self._workspace.web.clock.steady()
+            if left <= 0:
+                return
+            await self._workspace.web.wait_until(self._journal.next_change, left)
 
     async def _judge(self, key: str, message: SlackMessage, *, late: str = "") -> MessageEntry | None:
         """Record a message; None if the message is forgotten or belongs to no conversation.
@@ -465,6 +496,17 @@ class Inbox:
             await self.audiences.record_for_message(message)
         key, event = self._key_and_event(message, address, words, late)
         entry = await record_said(self._journal, known, event, key)
+        return await self._complete(known, entry, message, words, event)
+
+    async def _complete(
+        self,
+        known: Entry[ConversationOpened],
+        entry: MessageEntry,
+        message: SlackMessage,
+        words: MessageFields,
+        event: MessageEvent,
+    ) -> MessageEntry:
+        """Record content of this event that the recorded one lacks; return the last entry."""
         if message.told and entry.event.text != event.text:
             key = f"msg:{self._message_path(message)}:edited:{message.told}"
             entry = await record_said(self._journal, known, event, key)
@@ -478,7 +520,7 @@ class Inbox:
         self, key: str, message: SlackMessage, address: Address, called_by: str, late: str
     ) -> MessageEntry:
         words = await self._people.describe(message, at_once=self._urgent(message), readers=True)
-        where = self._people.conversation_info(message)
+        where, before = self._people.conversation_info(message), self._journal.last_seq_of_all()
         place = ConversationOpened(
             team=self._me.team,
             channel=message.channel,
@@ -493,8 +535,8 @@ class Inbox:
         known, entry = await self._journal.open_with(
             key, place, event, first_key=first, author=message.author
         )
-        self.audiences.note_recorded(known.event)
-        return entry
+        await self.audiences.record_opened(known.event, before)
+        return await self._complete(known, entry, message, words, event)
 
     def _is_late(self, known: Entry[ConversationOpened] | None, message: SlackMessage) -> bool:
         if known is None or not self._urgent(message):
@@ -517,7 +559,7 @@ class Inbox:
 
     async def _judge_early(self, key: str) -> list[MessageEntry | None]:
         """Judge messages again that arrived before their call."""
-        here = [message for early, message in self._early if early == key]
+        here = self._early.of_thread(key)
         if not here:
             return []
         known = conversation_of(self._journal, key)
@@ -527,8 +569,7 @@ class Inbox:
                 if message.is_by_bot and not self._allowed.is_allowed_bot(message):
                     await self.bot_messages.hold(message)  # perhaps only its first piece is known
                 again.append(await self._judge(key, message))
-                with suppress(ValueError):
-                    self._early.remove((key, message))
+                self._early.remove(key, message)
         return again
 
     def _unprompted_root(self, message: SlackMessage) -> str | None:
@@ -561,6 +602,11 @@ class Inbox:
         another.
         """
         return f"{self._me.team}:{message.channel}:{message.ts}"
+
+
+def _report(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception():
+        log.critical("Early messages are not looked at again before a restart.", exc_info=task.exception())
 
 
 def press_key(asked: Entry[QuestionAsked], user: str) -> str:

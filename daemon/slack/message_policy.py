@@ -489,10 +489,11 @@ class AmbientRecorder:
         if known:
             await self._audiences.record_found(channel, where.audience, ts)
             return known
+        before = self._journal.last_seq_of_all()
         place = await open_channel_thread(
             self._journal, team=self._me.team, channel=channel, where=where, user=person
         )
-        self._audiences.note_recorded(place.event)
+        await self._audiences.record_opened(place.event, before)
         return place
 
     def _place_of_own_message(self, reaction: SlackReaction) -> Entry[ConversationOpened] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from secrets import token_hex
 from typing import Any, TypeVar, cast
@@ -37,16 +37,17 @@ from daemon.kinds import (
 )
 from daemon.knowledge.bot_traffic import BotTraffic
 from daemon.knowledge.visibility import ForgottenPeople, KnownChannels
+from daemon.slack.app_share import AppShare, WholeApp
 from daemon.slack.block_text import TS, first_text, id_at, object_or_empty
 from daemon.slack.directory import (
     DM,
     AccessPolicy,
     ConversationInfo,
     PeopleDirectory,
-    audience_id,
     workspace_thread,
 )
 from daemon.slack.incoming import BotIdentity, SlackMessage
+from daemon.slack.recorded_audiences import RecordedAudiences
 from daemon.slack.web_api import (
     NOT_SLACK,
     OUT_OF_REACH,
@@ -255,10 +256,19 @@ def channel_of_change(event: Mapping[str, Any]) -> str:
 
 
 class AudienceTracker:
-    def __init__(self, journal: Journal, people: PeopleDirectory, team: str) -> None:
+    """Recorder of changed audiences. `recorded` are those of all daemons that share the app, if any do."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        people: PeopleDirectory,
+        team: str,
+        recorded: RecordedAudiences | None = None,
+    ) -> None:
         self._journal = journal
         self._people = people
         self._team = team
+        self._recorded = recorded
         self._noted: dict[str, str] = {}
         """Recorded audiences by channel; empty at the start, since threads of a channel may disagree."""
 
@@ -268,8 +278,8 @@ class AudienceTracker:
         await self.record_found(message.channel, where.audience, message.changed or message.ts)
 
     async def record_current(self, place: ConversationOpened) -> None:
-        audience = await self._people.look_up_audience(audience_id(place.channel, place.where, place.user))
-        await self.record_found(place.channel, audience, f"seen:{self._journal.last_seq_of_all()}")
+        where = await self._people.look_up_conversation(place.channel, place.where, place.user)
+        await self.record_found(place.channel, where.audience, f"seen:{self._journal.last_seq_of_all()}")
 
     async def mark_changed(self, channel: str, ts: str) -> None:
         """Record that other people can read this channel since `ts`; the next message
@@ -278,15 +288,34 @@ class AudienceTracker:
         self._people.forget_audience(channel)
         await self.record_found(channel, "", ts)
 
-    def note_recorded(self, said: ConversationOpened | AudienceChanged) -> None:
-        self._noted[said.channel] = said.audience
+    async def record_opened(self, opened: ConversationOpened, before: int) -> None:
+        """Note the audience of an opened conversation, decided when `before` was the journal's last seq."""
+        self._noted[opened.channel] = opened.audience
+        await self._doubt(opened.channel, opened.audience, before)
 
     async def record_found(self, channel: str, audience: str, ts: str) -> None:
-        if self._noted.get(channel) != audience:
-            said = AudienceChanged(team=self._team, channel=channel, audience=audience)
-            key = f"audience:{self._team}:{channel}:{ts}"
-            entry, _ = await self._journal.append(workspace_thread(self._team), said, key=key, author="core")
-            self.note_recorded(entry.event)
+        if self._latest(channel) == audience:
+            return
+        before = self._journal.last_seq_of_all()
+        await self._record(channel, audience, ts)
+        await self._doubt(channel, audience, before)
+
+    async def _doubt(self, channel: str, audience: str, before: int) -> None:
+        """Record that the readers are unknown if another daemon has meanwhile found others: then the next
+        message looks up again.
+        """
+        if audience and self._recorded and self._recorded.contradicts(channel, audience, before):
+            await self._record(channel, "", f"doubt:{self._journal.last_seq_of_all()}")
+
+    def _latest(self, channel: str) -> str | None:
+        recorded = self._recorded.latest(channel) if self._recorded else None
+        return self._noted.get(channel) if recorded is None else recorded
+
+    async def _record(self, channel: str, audience: str, ts: str) -> None:
+        said = AudienceChanged(team=self._team, channel=channel, audience=audience)
+        key = f"audience:{self._team}:{channel}:{ts}"
+        entry, _ = await self._journal.append(workspace_thread(self._team), said, key=key, author="core")
+        self._noted[channel] = entry.event.audience
 
 
 MOVED = ("channel_id_changed", "group_id_changed")
@@ -298,14 +327,25 @@ class ChannelIdTable:
         self._team = team
         self._first: dict[str, str] = {}
         self._now: dict[str, str] = {}
+        self._upto = journal.last_seq_of_all()
         for entry in reversed([*journal.latest_first(workspace_thread(team), ChannelMoved)]):
             self._apply_move(entry.event)
 
     def first_id(self, channel: str) -> str:
+        self._fold()
         return self._first.get(channel, channel)
 
     def current_id(self, channel: str) -> str:
+        self._fold()
         return self._now.get(channel, channel)
+
+    def _fold(self) -> None:
+        """Apply moves that other daemons have recorded."""
+        if self._journal.change_counter(ChannelMoved) > self._upto:
+            for entry in self._journal.entries_of_kind(ChannelMoved, since=self._upto):
+                self._upto = entry.seq
+                if entry.event.team == self._team:
+                    self._apply_move(entry.event)
 
     async def record_move(self, event: Mapping[str, Any]) -> str:
         """Record a channel's new id; return its first one. Raises JournalError and MalformedPayload."""
@@ -324,6 +364,7 @@ class ChannelIdTable:
         return first
 
     def translate_event(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._fold()
         if not self._first:
             return event
         channel, item = event.get("channel"), event.get("item")
@@ -362,7 +403,8 @@ async def ensure_journal_id(journal: Journal, team: str) -> str:
 class SlackWorkspace:
     """The soul's workspace: identity, people, permissions and journal.
 
-    `owners` may stop anything and are always heard. `wake` schedules a thread.
+    `owners` may stop anything and are always heard. `wake` schedules a thread. `share` and `recorded` are for
+    daemons that share the app.
     """
 
     web: WebApi
@@ -378,6 +420,8 @@ class SlackWorkspace:
     journal_id: str
     channel_ids: ChannelIdTable
     other: OtherDaemonDetector
+    share: AppShare = field(default_factory=WholeApp)
+    recorded: RecordedAudiences | None = None
 
     def check_own_message(self, item: Item) -> None:
         """Note another daemon if a message of the soul names another journal."""

@@ -339,7 +339,7 @@ class SlackSpeaker:
         self._me = workspace.me
         self._mentioned = workspace.mentionable_ids
         self._people = workspace.people
-        self._status = SlackStatus(self._web, self._journal, self._me.team)
+        self._status = SlackStatus(self._web, self._journal, self._me.team, workspace.share)
         self._place_of = self._status.place_of
         self._streams: dict[str, MessageStream] = {}
         self._refused_content = left_out
@@ -347,6 +347,12 @@ class SlackSpeaker:
 
     def begin(self) -> None:
         self._status.begin()
+
+    def begin_shared(self, life: int) -> None:
+        self._status.begin_shared(life)
+
+    def clear_life(self, life: int) -> None:
+        self._status.clear_life(life)
 
     async def close(self) -> None:
         await asyncio.gather(*(stream.abandon() for stream in self._streams.values()))

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Container, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.clock import Clock
-from daemon.engine.event import root_of
+from daemon.engine.event import Entry, root_of
 from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.execution import Hold, no_lease_check
 from daemon.engine.journal.journal import Journal
-from daemon.kinds import ConversationOpened, SoulTurnBegan, StatusCleared
+from daemon.engine.kinds import TurnBegan, TurnResumed, WorkerDied, WorkerStopped
+from daemon.kinds import ConversationOpened, LifeStatusCleared, SoulTurnBegan, StatusCleared
+from daemon.slack.app_share import AppShare, WholeApp
 from daemon.slack.directory import workspace_thread
 from daemon.slack.places import cached_places, record_workspace_note
 from daemon.slack.web_api import (
@@ -54,18 +57,26 @@ log = logging.getLogger(__name__)
 
 
 class CallPace:
-    """Rate limit of `burst` calls at once, then one every `each` seconds, in order."""
+    """Rate limit of `burst` calls at once, then one every `each` seconds, in order.
 
-    def __init__(self, clock: Clock, *, burst: int, each: float) -> None:
+    Of daemons that share the app, each takes an equal share.
+    """
+
+    def __init__(self, clock: Clock, *, burst: int, each: float, share: AppShare | None = None) -> None:
         self._clock = clock
-        self._ahead = (burst - 1) * each
-        self._each = each
+        self._ahead = (burst - 1) * each  # in seconds of the whole rate, so that a share has fewer calls
+        self._pause = each
+        self._share = share or WholeApp()
         self._due = 0.0
         self._rests = 0.0
 
     @property
     def is_resting(self) -> bool:
         return self._clock.steady() < self._rests
+
+    @property
+    def _each(self) -> float:
+        return self._pause * self._share.daemon_count
 
     def take_slot(self) -> float:
         now = self._clock.steady()
@@ -148,6 +159,18 @@ class StatusSync:
         return self._lacking or all(status.is_clear for status in self._statuses.values())
 
     @property
+    def shows_nothing(self) -> bool:
+        """True if nothing stands in Slack, also of what another worker may decide now."""
+        return self._lacking or all(status.is_forgettable for status in self._statuses.values())
+
+    @property
+    def has_left(self) -> bool:
+        """True if statuses of a dead daemon are not cleared yet."""
+        return not self._lacking and any(
+            status.left and not status.is_clear for status in self._statuses.values()
+        )
+
+    @property
     def is_wanted_anywhere(self) -> bool:
         return any(status.wanted for status in self._statuses.values())
 
@@ -159,6 +182,10 @@ class StatusSync:
             if is_old and not status.task and is_wanted(status.thread):
                 status.stands = None
                 self._start(status)
+
+    def is_wanted(self, thread: str) -> bool:
+        status = self._statuses.get(thread)
+        return status is not None and bool(status.wanted)
 
     def place_of(self, thread: str) -> ConversationOpened | None:
         status = self._statuses.get(thread)
@@ -355,9 +382,14 @@ REST_INTERVAL = 3_600.0
 class SlackStatus:
     """Statuses of all threads. No method raises, waits, or affects a turn."""
 
-    def __init__(self, web: WebApi, journal: Journal, team: str) -> None:
+    def __init__(self, web: WebApi, journal: Journal, team: str, share: AppShare | None = None) -> None:
         self._web = web
         self._journal = journal
+        self._share = share or WholeApp()
+        self._life = 0
+        """Seq of this daemon's worker start, for the marks of daemons that share the app."""
+        self._left_by = set[int]()
+        """Worker starts whose statuses are being cleared."""
         self.place_of = cached_places(journal)
         self._team = team
         self._marking: asyncio.Task[None] | None = None
@@ -367,7 +399,7 @@ class SlackStatus:
         self._line = StatusSync(
             web=web,
             method=web.client.assistant_threads_setStatus,
-            pace=CallPace(web.clock, burst=LINE_BURST, each=LINE_EACH),
+            pace=CallPace(web.clock, burst=LINE_BURST, each=LINE_EACH, share=self._share),
             nothing=NOTHING,
             lasts=REFRESH,
             deserted=self._has_no_work,
@@ -376,7 +408,7 @@ class SlackStatus:
         self._session = StatusSync(
             web=web,
             method=web.client.agents_sessions_setStatus,
-            pace=CallPace(web.clock, burst=SESSION_BURST, each=SESSION_EACH),
+            pace=CallPace(web.clock, burst=SESSION_BURST, each=SESSION_EACH, share=self._share),
             nothing=DONE,
             lasts=float("inf"),
             deserted=self._has_no_work,
@@ -400,6 +432,47 @@ class SlackStatus:
                 for sign in (self._line, self._session):
                     sign.mark_unknown(thread, place, self._held(thread, epoch))
 
+    def begin_shared(self, life: int) -> None:
+        """Clear statuses that other daemons of the log may have left: of all that ended if others live."""
+        self._life = life
+        ended = None
+        if self._share.daemon_count > 1:
+            found: list[Entry[WorkerStopped | WorkerDied]]
+            found = self._journal.entries_of_kind(WorkerStopped, WorkerDied)
+            ended = {one.event.life for one in found}
+        self._clear_left(ended)
+
+    def clear_life(self, life: int) -> None:
+        """Clear the statuses of a daemon that counts as dead, by its worker start."""
+        self._clear_left({life})
+
+    def _clear_left(self, lives: Container[int] | None) -> None:
+        """Clear the statuses of attempts in these worker starts; None: in all but this daemon's."""
+        marks = self._life_marks()
+        for thread, epoch in self._journal.latest_attempts(since=self._mark())[-MOST:]:
+            life, root = self._life_of(epoch), root_of(thread)
+            place = self._place(root)
+            is_left = life != self._life and (lives is None or life in lives)
+            if not place or not is_left or epoch <= marks.get(life, 0):
+                continue
+            self._left_by.add(life)
+            for sign in (self._line, self._session):
+                if not sign.is_wanted(root):  # else this daemon is at work there
+                    sign.mark_unknown(root, place, self._held(thread, epoch))
+
+    def _life_of(self, epoch: int) -> int:
+        """Return the worker start of an attempt; 0 if unknown."""
+        for entry in self._journal.readable_entries([epoch]):
+            if isinstance(entry.event, TurnBegan | TurnResumed):
+                return entry.event.life
+        return 0
+
+    def _life_marks(self) -> Mapping[int, int]:
+        marks = dict[int, int]()
+        for cleared in self._journal.latest_first(workspace_thread(self._team), LifeStatusCleared):
+            marks.setdefault(cleared.event.life, cleared.event.upto)
+        return marks
+
     async def close(self) -> None:
         """Clear all statuses, for GOODBYE seconds at most; the next start does the rest."""
         if self._keeping:
@@ -408,7 +481,9 @@ class SlackStatus:
         await asyncio.gather(self._line.close(GOODBYE), self._session.close(GOODBYE))
         if self._marking:
             await self._marking
-        if self._clear and self._journal.latest_attempts(since=self._mark()):
+        if self._share.is_shared:
+            await self._note_lives(self._rested_lives(is_closing=True), self._journal.last_seq_of_all())
+        elif self._clear and self._journal.latest_attempts(since=self._mark()):
             await self._note(self._journal.last_seq_of_all())
 
     def show(self, thread: str, text: str, hold: Hold) -> None:
@@ -466,13 +541,41 @@ class SlackStatus:
         return 0
 
     def _record_rest(self) -> None:
+        if self._share.is_shared:
+            self._record_shared_rest()
+            return
         passed = self._web.clock.steady() - self._looked
         due = self._repairing or passed >= REST_INTERVAL
         if not due or self._marking or not self._clear or self._journal.pending_entries(SoulTurnBegan):
             return
         self._repairing = False
+        self._mark_rest(self._note(self._journal.last_seq_of_all()))
+
+    def _record_shared_rest(self) -> None:
+        due = self._left_by or self._web.clock.steady() - self._looked >= REST_INTERVAL
+        lives = self._rested_lives() if due and not self._marking else ()
+        if lives:
+            self._mark_rest(self._note_lives(lives, self._journal.last_seq_of_all()))
+
+    def _rested_lives(self, *, is_closing: bool = False) -> Collection[int]:
+        """Return the worker starts of which nothing is shown any more."""
+        lives = set[int]()
+        if not (self._line.has_left or self._session.has_left):
+            lives, self._left_by = self._left_by, set()
+        is_bare = self._line.shows_nothing and self._session.shows_nothing
+        if is_bare and self._life and (is_closing or not self._is_any_at_work()):
+            lives = lives | {self._life}
+        return lives
+
+    def _is_any_at_work(self) -> bool:
+        """True if a turn is half done in this daemon."""
+        half = [entry.thread for entry in self._journal.pending_entries(SoulTurnBegan)]
+        epochs = [self._journal.lease_epoch(thread) or 0 for thread in half]
+        return self._life in map(self._life_of, epochs)
+
+    def _mark_rest(self, note: Coroutine[Any, Any, None]) -> None:
         self._looked = self._web.clock.steady()
-        self._marking = asyncio.create_task(self._note(self._journal.last_seq_of_all()), name="status mark")
+        self._marking = asyncio.create_task(note, name="status mark")
         self._marking.add_done_callback(self._marked)
 
     def _marked(self, _: asyncio.Task[None]) -> None:
@@ -481,3 +584,11 @@ class SlackStatus:
     async def _note(self, upto: int) -> None:
         with suppress(JournalError):  # otherwise the next start looks further back
             await record_workspace_note(self._journal, self._team, StatusCleared(upto=upto))
+
+    async def _note_lives(self, lives: Iterable[int], upto: int) -> None:
+        for life in lives:
+            cleared = LifeStatusCleared(life=life, upto=upto)
+            key = f"{cleared.kind}:{self._team}:{life}:{upto}"
+            with suppress(JournalError, TimeoutError):
+                async with asyncio.timeout(GOODBYE):  # an append waits while the log is away
+                    await self._journal.append(workspace_thread(self._team), cleared, key=key, author="core")

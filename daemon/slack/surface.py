@@ -9,9 +9,9 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -40,6 +40,7 @@ from daemon.kinds import QuestionAsked
 from daemon.knowledge.bot_traffic import BotTraffic
 from daemon.knowledge.visibility import ForgottenPeople, KnownChannels
 from daemon.ports import Button
+from daemon.slack.app_share import AppShare, WholeApp
 from daemon.slack.archive import ConversationArchive
 from daemon.slack.backfill import BackfillTask
 from daemon.slack.block_text import count_at, first_text, parse_json, string_at
@@ -55,7 +56,9 @@ from daemon.slack.places import (
     ensure_journal_id,
     make_permalink,
 )
+from daemon.slack.recorded_audiences import RecordedAudiences
 from daemon.slack.shared_files import SlackFileSource, SlackSourceProvider
+from daemon.slack.socket_allotment import SocketAllotment
 from daemon.slack.speaker import SlackSpeaker
 from daemon.slack.user_groups import SlackUserGroups
 from daemon.slack.web_api import (
@@ -119,9 +122,10 @@ class SlackConnection:
     def may_be_counted(self) -> bool:
         return not self._ws.closed
 
-    async def close(self) -> None:
-        if self._answers:
-            await asyncio.wait(self._answers, timeout=ACK)
+    async def close(self, patience: float = ACK) -> None:
+        """Close the connection; acks on their way get `patience` seconds."""
+        if self._answers and patience:
+            await asyncio.wait(self._answers, timeout=patience)
         await self._ws.close()
         rest = (self._reading, *self._answers)
         for task in rest:
@@ -183,6 +187,11 @@ class SlackConnection:
                     return await connection._ws.send_str(json.dumps(ack))
         return None
 
+    async def abandon(self, why: str) -> None:
+        """Close the connection at once: Slack sends what was not acked to another one."""
+        self._end(why)
+        await self.close(patience=0.0)
+
     def _end(self, why: str) -> None:
         if not self.over.done():
             self.over.set_result(why)
@@ -193,8 +202,9 @@ class SlackConnection:
 
 
 class ConnectionHealth:
-    def __init__(self, clock: Clock, wanted: int) -> None:
+    def __init__(self, clock: Clock, wanted: int, share: AppShare | None = None) -> None:
         self._clock = clock
+        self.allotment = SocketAllotment(share or WholeApp(), clock, wanted)
         self._frame_at: float | None = None
         self._event_at: float | None = None
         self.wanted = wanted
@@ -223,12 +233,17 @@ class ConnectionHealth:
     def compare_socket_count(self, connection: SlackConnection) -> float | None:
         if not connection.counted:
             return None
-        ours = self.opening + sum(one.may_be_counted for one in self.lines)
+        ours = self.opening + sum(one.may_be_counted for one in self.lines) + self.allotment.elsewhere
+        unsure = self.allotment.seconds_unsure
+        if connection.counted > ours and unsure > 0:  # perhaps of a daemon that died before this one's start
+            return unsure
         return self.other.compare_socket_count(connection.counted, ours)
 
     @property
     def is_disconnected(self) -> bool:
-        """True if no connection is open, or all are silent."""
+        """True if no connection is open although one could be, or all are silent."""
+        if self.allotment.is_empty:
+            return False
         return not self.alive_count or (self.inbound_age or 0) > 2 * BEAT
 
     @property
@@ -279,6 +294,9 @@ FULL = "too_many_websockets"
 RECOUNT = "recount"
 """Reason to replace a healthy connection: a new one brings Slack's count."""
 
+LOG_AWAY = "log_away"
+"""Reason to close a connection: what it brings cannot be recorded."""
+
 STEADY = 60.0
 """Seconds that a connection must last to be replaced without a pause."""
 
@@ -306,12 +324,17 @@ class ConnectionPool:
     def __post_init__(self) -> None:
         self._first = asyncio.Event()
         self._keeping: list[asyncio.Task[None]] = []
+        self._allotment = self.hearing.allotment
 
     async def connect(self) -> None:
-        for _ in range(self.hearing.wanted):
-            task = asyncio.create_task(self._keep_connected())
-            task.add_done_callback(self._ended)
-            self._keeping.append(task)
+        """Open the connections; return when the first is open, or if other daemons have all sockets."""
+        await self._allotment.ask()
+        for number in range(self.hearing.wanted):
+            self._start(self._keep_connected(number))
+        if self._allotment.is_shared:
+            self._start(self._allotment.follow(self._abandon_all))
+        if self._allotment.is_empty:
+            return
         first = asyncio.create_task(self._first.wait())
         try:
             await asyncio.wait((self.web.died, first), return_when=asyncio.FIRST_COMPLETED)
@@ -320,13 +343,22 @@ class ConnectionPool:
         if self.web.died.done():
             self.web.died.result()
 
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        self._keeping.append(task)
+
     async def close(self) -> None:
         for task in self._keeping:
             task.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
         await asyncio.gather(*map(self._hang_up, self.hearing.lines))
 
-    async def _keep_connected(self) -> None:
+    async def _abandon_all(self) -> None:
+        self.hearing.was_deaf = True
+        await asyncio.gather(*(connection.abandon(LOG_AWAY) for connection in self.hearing.lines))
+
+    async def _keep_connected(self, number: int) -> None:
         """Keep one connection open until cancelled. The next one opens before the last closes, so that no
         event is lost.
 
@@ -337,34 +369,47 @@ class ConnectionPool:
         reason = "start"
         attempts = 0
         while True:
-            if last and reason == FULL:
+            has_spare = bool(last and last.is_alive and reason != FULL and await self._allotment.take_spare())
+            if last and not has_spare and (last.is_alive or reason == FULL):
                 await self._hang_up(last)
             attempts += 1
             await clock.sleep(retry_pause(attempts))
-            self.hearing.opening += 1
-            try:
-                connection = await self._open()
-            except (SlackApiError, *OUT_OF_REACH) as failure:
-                self.hearing.failed[_missing_step(failure)] += 1
-                log.warning("Could not open a connection to Slack (%s); retrying.", describe_failure(failure))
+            await self._allotment.wait_for(number)
+            connection = await self._try_to_open()
+            if connection:
+                again = self.hearing.compare_socket_count(connection)
+                self.hearing.opened[reason] += 1
+                if last is None or not last.is_alive:
+                    self._first.set()
+                    self.began()
+                if last:
+                    await self._hang_up(last)
+                last = connection
+            if has_spare:
+                await self._allotment.give_spare_back()
+            if connection is None:
                 continue
-            finally:
-                self.hearing.opening -= 1
-            again = self.hearing.compare_socket_count(connection)
-            self.hearing.opened[reason] += 1
-            if last is None or not last.is_alive:
-                self._first.set()
-                self.began()
-            if last:
-                await self._hang_up(last)
-            last = connection
             since = clock.steady()
             reason = await self._replacement_reason(connection, again)
-            self.hearing.was_deaf |= not self.hearing.alive_count
-            if reason in ADVICE:
-                log.warning("Slack asked for a connection to be replaced (%s). %s", reason, ADVICE[reason])
+            self._report_replacement(reason)
             if reason == RECOUNT or clock.steady() - since >= STEADY:
                 attempts = 0
+
+    def _report_replacement(self, reason: str) -> None:
+        self.hearing.was_deaf |= not self.hearing.alive_count
+        if reason in ADVICE:
+            log.warning("Slack asked for a connection to be replaced (%s). %s", reason, ADVICE[reason])
+
+    async def _try_to_open(self) -> SlackConnection | None:
+        self.hearing.opening += 1
+        try:
+            return await self._open()
+        except (SlackApiError, *OUT_OF_REACH) as failure:
+            self.hearing.failed[_missing_step(failure)] += 1
+            log.warning("Could not open a connection to Slack (%s); retrying.", describe_failure(failure))
+            return None
+        finally:
+            self.hearing.opening -= 1
 
     async def _replacement_reason(self, connection: SlackConnection, again: float | None) -> str:
         if again is None:
@@ -430,6 +475,13 @@ def _missing_step(failure: Exception) -> str:
 BOLT = "daemon.slack.bolt"
 
 
+Admit = Callable[[str, str], Awaitable[None]]
+"""Check of the team and the bot, before anything about them is recorded. Raises ConfigError."""
+
+
+async def admit_any(team: str, bot: str) -> None: ...
+
+
 @dataclass(eq=False)
 class SlackSurface:
     """The soul's workspace in Slack. `stop` ends the intake; speech works until the context ends.
@@ -448,6 +500,8 @@ class SlackSurface:
     max_age: float = 86_400.0
     owners: frozenset[str] = frozenset()
     notes: bool = False
+    share: AppShare = field(default_factory=WholeApp)
+    admit: Admit = admit_any
 
     def __post_init__(self) -> None:
         self._open = AsyncExitStack()
@@ -457,12 +511,12 @@ class SlackSurface:
         """Shared by all parts, since the first fold is slow."""
         self.neighbours = self.allowed.mentionable_bots
         self.meetings = BotTraffic(self.journal, self.clock, self.allowed.daily, self.places)
-        self.hearing = ConnectionHealth(self.clock, self.connections)
+        self.hearing = ConnectionHealth(self.clock, self.connections, self.share)
         self.name = ""
         """Name of the soul; empty before the context is entered."""
 
     async def __aenter__(self) -> SlackSurface:
-        """Identify the bot and set up all parts; events arrive after `connect`.
+        """Identify the bot and set up all parts; nothing is said before `begin`, nor heard before `connect`.
 
         Raises ConfigError if Slack rejects a token; waits while Slack is out of reach.
         """
@@ -472,7 +526,7 @@ class SlackSurface:
             self._workspace = workspace = await self._identity(session)
             self.name = workspace.me.name
             web = workspace.web
-            archive = ConversationArchive(web)
+            archive = ConversationArchive(web, self.share)
             self.user_groups = SlackUserGroups(web)
             self.files = SlackFileSource(web=web, access=self.access)
             self.shelf = SlackSourceProvider(workspace=workspace, archive=archive, fetcher=self.files)
@@ -490,23 +544,30 @@ class SlackSurface:
             opening.push_async_callback(self._inbox.bot_messages.close)
             opening.push_async_callback(self._inbox.modals.close)
             opening.push_async_callback(self._sockets.close)
-            opening.push_async_callback(self.speaker.close)
-            self.speaker.begin()
             self._open = opening.pop_all()
         return self
 
     async def _identity(self, session: ClientSession) -> SlackWorkspace:
         web = make_web_api(self.access, session, self.clock, self._scopes)
         me = await authenticate(web, self.access)
+        await self.admit(me.team, me.bot)
         self.hearing.other.since = web.now()
         ids = ChannelIdTable(self.journal, me.team)
         web.channel_now = ids.current_id
         channels = frozenset(map(ids.first_id, self.allowed.channels))
+        is_shared = self.share.is_shared
+        recorded = RecordedAudiences(self.journal, me.team) if is_shared else None
         return SlackWorkspace(
             web=web,
             me=me,
             people=PeopleDirectory(
-                web, me, GuestTracker(self.journal, me.team), NameRegister(self.journal, me), self.owners
+                web,
+                me,
+                GuestTracker(self.journal, me.team, is_shared=is_shared),
+                NameRegister(self.journal, me),
+                self.owners,
+                self.share,
+                recorded,
             ),
             allowed=replace(self.allowed, channels=channels),
             owners=self.owners,
@@ -518,6 +579,8 @@ class SlackSurface:
             journal_id=await ensure_journal_id(self.journal, me.team),
             channel_ids=ids,
             other=self.hearing.other,
+            share=self.share,
+            recorded=recorded,
         )
 
     async def __aexit__(self, *_: object) -> None:
@@ -530,7 +593,12 @@ class SlackSurface:
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        return [*self._scopes.owner_advice, *self.hearing.other.owner_advice, *self._left_out.owner_advice]
+        return [
+            *self._scopes.owner_advice,
+            *self.hearing.other.owner_advice,
+            *self.hearing.allotment.owner_advice,
+            *self._left_out.owner_advice,
+        ]
 
     @property
     def team(self) -> str:
@@ -578,9 +646,32 @@ class SlackSurface:
         self.catch_up.wake(missed=self.hearing.was_deaf)
         self.hearing.was_deaf = False
 
-    async def connect(self) -> None:
+    def begin(self) -> None:
+        """Clear statuses of the daemon that worked before, and let turns speak."""
+        self._open.push_async_callback(self.speaker.close)
+        if not self.share.is_shared:
+            self.speaker.begin()
+
+    async def connect(self, life: int = 0) -> None:
+        """Open the sockets, and do the background work of this daemon's roles.
+
+        `life` is the seq of the worker's start; only daemons that share the app need it.
+        """
+        if self.share.is_shared:
+            self.speaker.begin_shared(life)
+            self.catch_up.begin()
+            self._inbox.follow_others()
         await self._sockets.connect()
         self._inbox.bot_messages.begin()
+
+    async def note_death(self, life: int) -> None:
+        """Clear the statuses of a daemon that counts as dead, and have its unacked messages read.
+
+        `life` is the seq of its worker's start. Raises JournalError.
+        """
+        if life:
+            self.speaker.clear_life(life)
+        await self.catch_up.request(died=True)
 
     async def stop(self) -> None:
         """Stop the intake: Slack keeps events for later."""

@@ -24,24 +24,30 @@ KEPT = 1_000
 OURS = ("daemon", "rehearsal")
 
 
-def begin_log(level: str, form: str) -> None:
-    """Start the log: our lines of this level, warnings of libraries. `form` is "text" or "json"."""
+def begin_log(level: str, form: str, machine: str = "") -> None:
+    """Start the log: our lines of this level, warnings of libraries. `form` is "text" or "json".
+
+    `machine` names this daemon in each line, if there are several.
+    """
     handler = DedupHandler()
-    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    handler.setFormatter(JsonFormatter(machine) if form == "json" else TextFormatter(machine))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     for name in OURS:
         logging.getLogger(name).setLevel(level.upper())
 
 
 class TextFormatter(logging.Formatter):
-    """Lines like `2026-11-23T20:30:08Z WARNING daemon.turn: …` in UTC.
+    """Lines like `2026-11-23T20:30:08Z WARNING daemon.turn: …` in UTC; before the level, the `machine`.
 
     Each record is one line, with its traceback indented, so that no text can forge log lines.
     """
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    def __init__(self, machine: str = "") -> None:
+        before = f"{machine} ".replace("%", "%%") if machine else ""
+        form = f"%(asctime)s {before}%(levelname)s %(name)s: %(message)s"
+        super().__init__(form, "%Y-%m-%dT%H:%M:%SZ")
         self.converter = time.gmtime
+        self._machine = machine
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return escaped_line(super().formatMessage(record))
@@ -63,6 +69,8 @@ class JsonFormatter(TextFormatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if self._machine:
+            line["machine"] = self._machine
         line |= getattr(record, FIELDS, {})
         if record.exc_info:
             line["traceback"] = logging.Formatter.formatException(self, record.exc_info)

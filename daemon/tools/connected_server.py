@@ -127,7 +127,7 @@ class ConnectedServer:
         if self.state.state != "needs consent":
             await self._clock.sleep(seconds)
             return
-        tokens = TokenStore(self._means.folder.parent, self.name, self._settings.url)
+        tokens = TokenStore(self._means.private_files, self.name, self._settings.url)
         before, until = tokens.stamp, self._clock.steady() + seconds
         while tokens.stamp == before and self._clock.steady() < until:
             await self._clock.sleep(CONSENT_PAUSE)

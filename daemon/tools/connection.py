@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.tools.tool_call import AskNow, InputNeeded, ToolRequest, ToolResult
 
 
@@ -40,12 +41,18 @@ class RawToolList:
 class ConnectionMeans:
     """Means of connections: `folder` for logs and records, and `secrets` to be masked in all texts.
 
-    An isolated server cannot read the files `hidden`.
+    An isolated server cannot read the files `hidden`. `files` keep tokens; by default in the folder above.
     """
 
     folder: Path
     secrets: Collection[str] = field(default=(), repr=False)
     hidden: Sequence[Path] = ()
+    files: PrivateFiles | None = None
+
+    @property
+    def private_files(self) -> PrivateFiles:
+        """Files with the tokens of servers."""
+        return self.files or FolderFiles(self.folder.parent)
 
 
 class ConnectionEnd:

@@ -7,7 +7,6 @@ leaves the tokens of the last one in force.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -22,6 +21,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, ValidationError
 
 from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.settings.private_files import PrivateFiles
 from daemon.tools.authorization import (
     REFRESH_SECONDS,
     MemoryStorage,
@@ -104,7 +104,7 @@ class ConsentProvider(OAuthClientProvider):
 
 async def give_consent(
     settings: ToolServerSettings,
-    home: Path,
+    files: PrivateFiles,
     redirect: str,
     show: ShowAddress,
     now: Callable[[], float],
@@ -118,13 +118,13 @@ async def give_consent(
     """
     if has_own_token(settings):
         raise RequestFault(not_done(f"{settings.name} has a header Authorization, so it needs no consent."))
-    store = TokenStore(home, settings.name, settings.url)
+    store = TokenStore(files, settings.name, settings.url)
     former = store.read()
     client = own_client(settings, redirect)
     if client is None and not register:
         client = reusable_client(former, redirect, now())
     transport = ServerTransport(settings, policy_for(settings), resolve=resolve)
-    answers = ConsentAnswers(home, now)
+    answers = ConsentAnswers(files, now)
     provider = ConsentProvider(settings, redirect, answers, show, client, former.lacking, resolve)
     try:
         async with httpx2.AsyncClient(transport=transport, timeout=REFRESH_SECONDS, trust_env=False) as http:

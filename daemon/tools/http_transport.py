@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
-from pathlib import Path
 from time import time
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
@@ -19,6 +18,7 @@ from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from daemon.settings.mcp_servers import ToolServerSettings
+from daemon.settings.private_files import PrivateFiles
 from daemon.tools.authorization import ServerAuthorization
 from daemon.tools.http_faults import (
     HttpFault,
@@ -250,18 +250,18 @@ def has_own_token(settings: ToolServerSettings) -> bool:
 
 def http_client_for(
     settings: ToolServerSettings,
-    home: Path,
+    files: PrivateFiles,
     *,
     now: Callable[[], float] = time,
     resolve: Resolve = resolve_host,
 ) -> httpx2.AsyncClient:
     """Return the HTTP client of a server, to be used in `async with`.
 
-    `home` keeps its OAuth tokens; `now` returns Unix seconds. Raises AddressRefused for an impossible `url`.
+    `files` keep its OAuth tokens; `now` returns Unix seconds. Raises AddressRefused for an impossible `url`.
     """
     transport = ServerTransport(settings, policy_for(settings), resolve=resolve)
     auth = None
     if not has_own_token(settings):
-        store = TokenStore(home, settings.name, settings.url)
+        store = TokenStore(files, settings.name, settings.url)
         auth = ServerAuthorization(settings, store, transport, now)
     return ServerHttpClient(settings, transport, auth)

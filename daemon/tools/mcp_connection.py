@@ -81,7 +81,7 @@ class McpConnection:
     ) -> None:
         self._settings = settings
         self._lasting_secrets = [*means.secrets, *settings.answer_secrets]
-        self._tokens = TokenStore(means.folder.parent, settings.name, settings.url)
+        self._tokens = TokenStore(means.private_files, settings.name, settings.url)
         self._changed = changed
         self._end = end
         self._tasks = set[asyncio.Task[Any]]()

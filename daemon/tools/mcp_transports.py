@@ -37,7 +37,7 @@ async def _http_transport(
     settings: ToolServerSettings, means: ConnectionMeans
 ) -> AsyncIterator[TransportStreams]:
     async with (
-        http_client_for(settings, means.folder.parent) as client,
+        http_client_for(settings, means.private_files) as client,
         streamable_http_client(
             settings.url, http_client=client, max_sse_event_size=MOST_MESSAGE_BYTES
         ) as streams,

@@ -1,4 +1,4 @@
-"""OAuth grant of each server on disk: tokens, expiry, client registration and metadata.
+"""OAuth grant of each server: tokens, expiry, client registration and metadata.
 
 One private file a server, replaced atomically, and read again when another process has written it. A grant
 belongs to one address: when the owner changes the address, its tokens are not sent to the new one.
@@ -6,27 +6,17 @@ belongs to one address: when the owner changes the address, its tokens are not s
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
 import json
-import os
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from daemon.settings.home import write_private
+from daemon.settings.private_files import PrivateFiles
 
 TOKENS_FOLDER = "oauth-tokens"
-
-LOCK_PAUSE = 0.05
-"""Seconds between two tries to get the lock of a grant."""
-
-Stamp = tuple[int, int, int]
-NEVER: Stamp = (0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,59 +57,48 @@ GRANT = TypeAdapter(StoredGrant)
 class TokenStore:
     """The grant of one server."""
 
-    def __init__(self, home: Path, server: str, url: str) -> None:
+    def __init__(self, files: PrivateFiles, server: str, url: str) -> None:
+        self._files = files
         self._url = url
-        self._path = home / TOKENS_FOLDER / f"{server}.json"
-        self._stamp: Stamp = NEVER
+        self._name = f"{TOKENS_FOLDER}/{server}.json"
+        self._text: str | None = None
         self._grant = StoredGrant(url=url)
 
     @property
-    def stamp(self) -> Stamp:
-        """Mark of the file's state, which differs after each write."""
+    def stamp(self) -> str | None:
+        """Mark of what is stored, which differs after each change; None if nothing is, or cannot be read."""
         try:
-            found = self._path.stat()
-        except OSError:
-            return NEVER
-        return found.st_mtime_ns, found.st_ino, found.st_size
+            return self._files.read(self._name)
+        except (OSError, UnicodeDecodeError):
+            return None
 
     def read(self) -> StoredGrant:
-        """Return the grant as it is now; an empty one if there is none, or for another address."""
-        stamp = self.stamp
-        if stamp != self._stamp:
-            self._grant = self._load()
-            self._stamp = stamp
+        """Return the grant as it is now; an empty one if there is none, or for another address.
+
+        While the files are away, it is what was read last.
+        """
+        try:
+            text = self._files.read(self._name)
+        except UnicodeDecodeError:
+            text = None
+        except OSError:
+            return self._grant
+        if text != self._text:
+            self._grant = self._load(text or "")
+            self._text = text
         return self._grant
 
-    def _load(self) -> StoredGrant:
+    def _load(self, text: str) -> StoredGrant:
         try:
-            grant = GRANT.validate_json(self._path.read_bytes())
-        except (OSError, ValidationError):
+            grant = GRANT.validate_json(text)
+        except ValidationError:
             return StoredGrant(url=self._url)
         return grant if grant.url == self._url else StoredGrant(url=self._url)
 
     def write(self, grant: StoredGrant) -> None:
         """Replace the grant. Raises OSError."""
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_private(self._path, json.dumps(asdict(grant), indent=1))
+        self._files.write(self._name, json.dumps(asdict(grant), indent=1))
 
-    @asynccontextmanager
-    async def locked(self) -> AsyncIterator[None]:
+    def locked(self) -> AbstractAsyncContextManager[None]:
         """Keep other processes from a refresh: many servers accept a refresh token once. Raises OSError."""
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            while True:
-                if _is_locked(lock):
-                    break
-                await asyncio.sleep(LOCK_PAUSE)
-            yield
-        finally:
-            os.close(lock)
-
-
-def _is_locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        return self._files.locked(self._name)

@@ -17,6 +17,7 @@ from typing import Any
 from daemon.claude.deadlines import CallStopped, StreamDeadline
 from daemon.engine.clock import DAY, Clock, midnight
 from daemon.engine.event import Entry, Event, of_kind, root_of
+from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import JournalReader
 from daemon.engine.kinds import OutageBegan, QuestionWithdrawn, TurnResumed
@@ -35,6 +36,7 @@ from daemon.kinds import (
 )
 from daemon.prompts.elements import make_element
 from daemon.settings.limits import CONTINUE, Limits, ReadingLimits, TokenUsage
+from daemon.turn.reservations import CallReservations, EndReservation, ProcessReservations, SpentToday
 
 IDLE_ENDING_KINDS = (QuestionAnswered, QuestionWithdrawn, SoulTurnBegan, TurnResumed)
 """Kinds that end idle time, in which an execution waited or the daemon was off."""
@@ -319,15 +321,21 @@ class DailyBudget:
     `owners` are ids of people who may reset the limit.
     """
 
-    def __init__(self, journal: Journal, clock: Clock, daily: float, owners: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        daily: float,
+        owners: Collection[str] = (),
+        reservations: CallReservations | None = None,
+    ) -> None:
         self.daily = daily
         self.owners = owners
         self._clock = clock
-        self._in_flight = 0.0
+        self._reservations = reservations or ProcessReservations()
         self._refused = 0.0
         """Highest cost refused, until it is affordable; else 0."""
         self._journal = journal
-        self._released = asyncio.Event()
         self._preparing = asyncio.Lock()
         self._day = DailySpending(began=midnight(clock.now()))
         self._upto = 0
@@ -394,30 +402,39 @@ class DailyBudget:
         Keep the reservation until the cost is recorded. If only other reservations leave too little, wait for
         their end, as real costs are lower; a `stop` ends the wait.
         """
-        stop = stop or asyncio.Event()
-        day = self.today()
-        while day.can_spend(amount, self.daily) and not day.can_spend(amount + self._in_flight, self.daily):
+        end = await self._reserved(amount, stop or asyncio.Event())
+        if end is None:
+            self._refused = max(self._refused, amount)
+        elif amount >= self._refused:
+            self._refused = 0.0
+        try:
+            yield end is not None
+        finally:
+            if end is not None:
+                end(self._last_seq())
+
+    async def _reserved(self, amount: float, stop: asyncio.Event) -> EndReservation | None:
+        """Return the end of a new reservation; None if the day's rest is too little."""
+        while True:
+            upto = self._last_seq()
+            day = self.today()
+            if not day.can_spend(amount, self.daily):
+                return None
+            today = SpentToday(spent=day.cost - day.lifted, daily=self.daily, upto=upto)
+            end = await self._reservations.reserve(amount, today)
+            if end is not None:
+                return end
             if stop.is_set():
-                break
+                return lambda _upto: None  # nothing is sent after a stop
             with suppress(CallStopped):
                 async with StreamDeadline(self._clock, math.inf, stop):
-                    await self._released.wait()
-            day = self.today()
-        granted = day.can_spend(amount, self.daily)
-        held = 0.0
-        if granted:
-            held = amount
-            if amount >= self._refused:
-                self._refused = 0.0
-        else:
-            self._refused = max(self._refused, amount)
-        self._in_flight += held
-        try:
-            yield granted
-        finally:
-            self._in_flight -= held
-            self._released.set()
-            self._released = asyncio.Event()
+                    await self._reservations.wait_for_end()
+
+    def _last_seq(self) -> int:
+        """Return the seq up to which the journal is read; 0 if it cannot be read."""
+        with suppress(JournalError):
+            return self._journal.last_seq_of_all()
+        return 0
 
 
 COUNTED_FIELDS = (

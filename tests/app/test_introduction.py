@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from config import Settings
-from daemon.app.daemon import print_start_lines
+from daemon.app.start_lines import print_start_lines
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS
 from daemon.turn.usage_limits import DailyBudget

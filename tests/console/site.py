@@ -103,12 +103,13 @@ async def console(
             app, host=host, clock=clock, credentials=credentials, world_is_open=not closed, url=page
         )
         mount_sessions(app, credentials)
-        told = {"name": "Claudius"}
+        told, thinking = {"name": "Claudius"}, LiveCalls()
         shown = ConsoleSetup(
             journal=journal,
             rebuild=rebuild,
             state=lambda: told,
             health=lambda: health,
+            thinking=thinking,
             patience=patience,
             longest=longest,
         )
@@ -129,7 +130,7 @@ async def console(
                     http=http,
                     journal=journal,
                     runner=runner,
-                    thinking=shown.thinking,
+                    thinking=thinking,
                     credentials=credentials,
                     health=health,
                 )

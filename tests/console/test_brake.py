@@ -112,7 +112,7 @@ async def test_guesses_at_links_cost_time_too_and_a_right_one_is_let_in_at_once(
         held = asyncio.create_task(exchange(site, "wrong"))
         await until_asleep(clock, 1)
         assert not held.done()
-        assert await exchange(site, site.credentials.make_link()) == 200
+        assert await exchange(site, await site.credentials.make_link()) == 200
         assert await exchange(site, TOKEN) == 200
         await clock.advance(LONGEST_DELAY)
         assert await held == 401

@@ -40,19 +40,19 @@ async def sign_out(site: Site, secret: str) -> int:
 
 async def test_a_link_opens_one_session_once(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        link = site.credentials.make_link()
+        link = await site.credentials.make_link()
         secret = await sign_in(site, link)
         assert await status(site, secret) == 200
         assert await status(site, link) == 401, "it opens a session, and nothing else"
         assert await sign_in(site, link) == ""
         assert await sign_in(site, secret) == "", "a session opens no other one"
-        other = await sign_in(site, site.credentials.make_link())
+        other = await sign_in(site, await site.credentials.make_link())
         assert other not in ("", secret)
 
 
 async def test_a_link_that_is_only_looked_at_is_not_used_up(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        link = site.credentials.make_link()
+        link = await site.credentials.make_link()
         for ask in (site.http.get, site.http.head):
             async with ask(f"{site.url}/", params={"token": link}) as answer:
                 assert answer.status == 200
@@ -63,18 +63,18 @@ async def test_a_link_that_is_only_looked_at_is_not_used_up(tmp_path: Path) -> N
 async def test_a_link_ends_after_ten_minutes(tmp_path: Path) -> None:
     clock = FakeClock()
     async with console(tmp_path, token=TOKEN, clock=clock) as site:
-        links = [site.credentials.make_link() for _ in range(2)]
+        links = [await site.credentials.make_link() for _ in range(2)]
         await clock.advance(LINK_SECONDS - 1)
         assert await sign_in(site, links[0])
         await clock.advance(1)
         assert await sign_in(site, links[1]) == ""
-        site.credentials.make_link()
+        await site.credentials.make_link()
         assert len([*(tmp_path / "console-links").iterdir()]) == 1, "what has ended is removed"
 
 
 async def test_of_two_who_open_a_link_at_once_one_is_let_in(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        link = site.credentials.make_link()
+        link = await site.credentials.make_link()
         opened = await asyncio.gather(*(sign_in(site, link) for _ in range(4)))
         assert len([secret for secret in opened if secret]) == 1
 
@@ -92,7 +92,7 @@ async def test_a_session_ends_after_seven_days_without_use(tmp_path: Path) -> No
 
 async def test_a_restart_ends_no_session_and_no_link(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        secret, link = await sign_in(site, TOKEN), site.credentials.make_link()
+        secret, link = await sign_in(site, TOKEN), await site.credentials.make_link()
     async with console(tmp_path, token=TOKEN) as site:
         assert await status(site, secret) == 200
         assert await sign_in(site, link)
@@ -100,7 +100,7 @@ async def test_a_restart_ends_no_session_and_no_link(tmp_path: Path) -> None:
 
 async def test_another_token_ends_all_sessions_and_links(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        secret, link = await sign_in(site, TOKEN), site.credentials.make_link()
+        secret, link = await sign_in(site, TOKEN), await site.credentials.make_link()
     async with console(tmp_path, token=f"{TOKEN}, again") as site:
         assert await status(site, secret) == 401
         assert await sign_in(site, link) == ""
@@ -111,7 +111,7 @@ async def test_a_link_of_another_home_opens_nothing(tmp_path: Path) -> None:
     clock, other = FakeClock(), tmp_path / "other"
     other.mkdir()
     async with console(tmp_path, token=TOKEN, clock=clock) as site:
-        assert await sign_in(site, PageCredentials.open_home(other, TOKEN, clock.now).make_link()) == ""
+        assert await sign_in(site, await PageCredentials.open_home(other, TOKEN, clock.now).make_link()) == ""
 
 
 async def test_who_signs_out_is_out_and_nobody_else(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_stream_ends_now_and_then_so_that_who_reads_on_shows_that_they_m
 
 async def test_no_secret_is_kept_and_nobody_else_can_read_what_is(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        link = site.credentials.make_link()
+        link = await site.credentials.make_link()
         secret = await sign_in(site, TOKEN)
         folders = [tmp_path / "console-links", tmp_path / "console-sessions"]
         for folder in folders:
@@ -201,7 +201,7 @@ async def test_another_web_page_opens_and_ends_no_session(tmp_path: Path) -> Non
 
 async def test_where_no_session_can_be_kept_the_link_still_holds_and_the_token_too(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        link = site.credentials.make_link()
+        link = await site.credentials.make_link()
         sessions = tmp_path / "console-sessions"
         sessions.write_text("no folder")
         async with site.http.post(f"{site.url}/console/session", json={"token": link}) as answer:

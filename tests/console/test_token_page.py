@@ -106,7 +106,7 @@ async def test_who_has_no_session_is_told_how_to_come_in_and_may_show_the_token(
 async def test_who_signs_out_is_out_in_every_window(tmp_path: Path, browser: Browsing) -> None:
     async with theatre(tmp_path) as (soul, _), browser() as chromium:
         page = await chromium.new_page(signed_in=False)
-        await page.goto(f"{soul.url}/?token={soul.credentials.make_link()}")
+        await page.goto(f"{soul.url}/?token={await soul.credentials.make_link()}")
         await expect(page.locator("#place")).to_have_text("Claudius")
         secret = str(await page.evaluate("localStorage.getItem('session')"))
         other = await chromium.new_page(signed_in=False)
@@ -130,12 +130,12 @@ async def test_a_session_that_ends_meanwhile_leads_to_the_door_and_not_round_and
 ) -> None:
     async with theatre(tmp_path) as (soul, _), browser() as chromium:
         page = await chromium.new_page(signed_in=False)
-        await page.goto(f"{soul.url}/?token={soul.credentials.make_link()}")
+        await page.goto(f"{soul.url}/?token={await soul.credentials.make_link()}")
         await expect(page.locator("#place")).to_have_text("Claudius")
         for kept in (tmp_path / "console-sessions").iterdir():
             kept.unlink()
         await page.evaluate(HIDDEN.format(hidden="true") + HIDDEN.format(hidden="false"))
         await expect(page.locator("#door")).to_be_visible()
-        await page.goto(f"{soul.url}/?token={soul.credentials.make_link()}")
+        await page.goto(f"{soul.url}/?token={await soul.credentials.make_link()}")
         await expect(page.locator("#place")).to_have_text("Claudius")
         assert read_token(tmp_path) == SHOWN["X-Console-Token"]

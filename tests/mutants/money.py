@@ -14,8 +14,8 @@ from daemon.process import Turn
 from daemon.processes.deliberation import _DeliberationTurn
 from daemon.prompts.chooser import Chooser
 from daemon.reading.loop import ReadingLoop
+from daemon.turn.reservations import ProcessReservations
 from daemon.turn.usage_limits import (
-    DailyBudget,
     DailySpending,
     LimitChecker,
     ReadingAllowance,
@@ -23,7 +23,7 @@ from daemon.turn.usage_limits import (
     usage_of_execution,
 )
 from tests.mutants.mutant import Case, Mutant
-from tests.mutants.places import call_of, condition, nth, value_of
+from tests.mutants.places import call_of, condition, nth
 from tests.processes.test_own_process import test_at_a_limit_an_owner_is_asked
 from tests.stories.test_bounded import test_without_an_owner_it_says_so_and_offers_nothing
 from tests.stories.test_limits import test_why_a_run_ends
@@ -50,8 +50,8 @@ from tests.turn.test_limits import (
 MONEY = (
     Mutant(
         "what is in flight counts against the budget",
-        DailyBudget.reserve,
-        value_of("held", 2).becomes("0.0"),
+        ProcessReservations.reserve,
+        condition().never(),
         test_what_is_in_flight_is_waited_for_and_counts,
     ),
     Mutant(

@@ -8,11 +8,10 @@ from daemon.console.access import (
     AccessGuard,
     LoginRateLimit,
     PageCredentials,
-    SecretStore,
     SessionRoutes,
-    _bytes,
     refuse_wrong_token,
 )
+from daemon.console.secret_store import SecretStore, secret_bytes
 from daemon.console.server import ConnectionLimit, rate_limit_key, serve_app
 from daemon.engine.clock import Clock
 from daemon.settings.parse import password_reader
@@ -97,7 +96,7 @@ PAGE_ACCESS = (
     Mutant(
         "another token ends all sessions",
         SecretStore.hashed_name,
-        call_of(_bytes).becomes("b'any'"),
+        call_of(secret_bytes).becomes("b'any'"),
         test_another_token_ends_all_sessions_and_links,
     ),
     Mutant(

@@ -525,3 +525,10 @@ def test_what_is_no_price_or_window_is_said_without_its_value(key: str, text: st
     assert said.startswith(f"{key} ")
     assert fault in said
     assert "Write " in said
+
+
+def test_a_daemon_of_several_opens_one_socket_unless_more_are_wanted() -> None:
+    log = {"DATABASE_URL": "postgresql://soul:secret@db/soul"}
+    assert Settings.from_env({}).slack_connections == 2
+    assert Settings.from_env(log).slack_connections == 1
+    assert Settings.from_env({**log, "SLACK_CONNECTIONS": "3"}).slack_connections == 3

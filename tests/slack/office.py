@@ -34,7 +34,7 @@ OPEN = AccessPolicy()
 E = TypeVar("E", bound=Event)
 
 
-class Notebook(Journal):
+class FaultyDisk(Journal):
     """Journal with a full or slow disk."""
 
     full = False
@@ -42,10 +42,6 @@ class Notebook(Journal):
     """Keys of entries that fail."""
     slow: asyncio.Event | None = None
     """Event that writes wait for."""
-
-    def __init__(self, path: Path, clock: Clock) -> None:
-        super().__init__(path, clock, SOUL_KINDS)
-        self.lost = set()
 
     async def append(self, *args: Any, **kwargs: Any) -> tuple[Entry[Any], bool]:
         await self._reach(kwargs["key"])
@@ -62,6 +58,12 @@ class Notebook(Journal):
             await self.slow.wait()
 
 
+class Notebook(FaultyDisk):
+    def __init__(self, path: Path, clock: Clock) -> None:
+        super().__init__(path, clock, SOUL_KINDS)
+        self.lost = set()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
     """World, wire and our surface."""
@@ -70,7 +72,7 @@ class Office:
     world: LocalSlack
     wire: Wire
     clock: FakeClock
-    journal: Notebook
+    journal: FaultyDisk
     slack: SlackSurface
     woken: list[str]
     session: ClientSession
@@ -193,6 +195,7 @@ async def office(
             notes=notes,
         ) as slack,
     ):
+        slack.begin()
         await slack.connect()
         yield Office(
             url=url,

@@ -15,6 +15,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from daemon.slack.app_share import AppShare
 from daemon.slack.surface import BEAT, ConnectionHealth, ConnectionPool
 from daemon.slack.web_api import SlackAccess, WebApi
 from tests.attention import PATIENCE, until
@@ -120,9 +121,14 @@ async def hears(end: Ours, number: int, text: str) -> None:
 
 
 @asynccontextmanager
-async def ours(count: int = 1, beat: float = BEAT) -> AsyncIterator[Ours]:
+async def ours(count: int = 1, beat: float = BEAT, share: AppShare | None = None) -> AsyncIterator[Ours]:
     board, clock = Switchboard(), FakeClock()
-    hearing, heard, began, go_on = ConnectionHealth(clock, count), list[str](), list[None](), asyncio.Event()
+    hearing, heard, began, go_on = (
+        ConnectionHealth(clock, count, share),
+        list[str](),
+        list[None](),
+        asyncio.Event(),
+    )
     go_on.set()
 
     async def receive(body: dict[str, Any], context: AsyncBoltContext) -> BoltResponse:

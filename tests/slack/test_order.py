@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import IncomingMessage, OverheardMessage
-from daemon.slack.inbox import MOST_EARLY
+from daemon.slack.early_messages import MOST_EARLY
 from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, until
 

@@ -201,12 +201,14 @@ async def test_the_next_life_takes_away_what_a_killed_one_has_shown(here: Office
         access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
     )
     async with next_life:
+        next_life.begin()
         await until(lambda: not next_life.speaker.busy)
         assert (lines(here), sessions(here)) == ([], [])
         told = len(here.wire.told(SESSION))
     async with SlackSurface(
         access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
     ) as third:
+        third.begin()
         await until(lambda: not third.speaker.busy)
     assert len(here.wire.told(SESSION)) == told, "and it is noted that nothing is shown any more"
 
@@ -221,6 +223,7 @@ async def test_whoever_is_at_work_waits_for_nothing_that_a_killed_life_has_left(
     async with SlackSurface(
         access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
     ) as next_life:
+        next_life.begin()
         next_life.speaker.status(other, "is musing…", ours)
         next_life.speaker.status(one, "is typing…", ours)
         for _ in range(6):

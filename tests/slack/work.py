@@ -21,13 +21,14 @@ from tests.slack.voice import ours
 SIGN = "octagonal_sign"
 
 
-async def begins(here: Office, *inputs: Entry[Event]) -> Entry[SoulTurnBegan]:
+async def begins(here: Office, *inputs: Entry[Event], life: int = 0) -> Entry[SoulTurnBegan]:
     thread, cause = inputs[0].thread, inputs[0].seq
     began = SoulTurnBegan(
         execution=f"{thread}@{cause}",
         inputs=tuple(entry.seq for entry in inputs),
         process="conversation",
         texts="",
+        life=life,
     )
     key = f"{began.execution}/began"
     entry, _ = await here.journal.append(thread, began, key=key, author="core", cause=cause)

@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from daemon.console.consent_callback import mount_consent_callback
 from daemon.settings.mcp_servers import OAuthSettings, ToolServerSettings
+from daemon.settings.private_files import FolderFiles
 from daemon.tools.connection import ConnectionFailed, ConnectionMeans
 from daemon.tools.consent import give_consent
 from daemon.tools.consent_answers import ConsentAnswers
@@ -52,11 +53,11 @@ class OwnersMachine:
 
     async def consent(self, *, register: bool = False, resolve: Resolve = resolve_host, **oauth: Any) -> None:
         app = web.Application()
-        mount_consent_callback(app, ConsentAnswers(self.home, self.clock.now).deliver)
+        mount_consent_callback(app, ConsentAnswers(FolderFiles(self.home), self.clock.now).deliver)
         async with serve_app_on_loopback(app) as page:
             await give_consent(
                 self.settings(**oauth),
-                self.home,
+                FolderFiles(self.home),
                 f"{page}/oauth/callback",
                 self.show,
                 self.clock.now,
@@ -73,7 +74,7 @@ class OwnersMachine:
         """Call the tool by a new client, as after a restart."""
         settings = self.settings(**oauth)
         async with (
-            http_client_for(settings, self.home, now=self.clock.now) as http,
+            http_client_for(settings, FolderFiles(self.home), now=self.clock.now) as http,
             Client(streamable_http_client(settings.url, http_client=http)) as client,
         ):
             result = await client.session.call_tool("stock", {})
@@ -189,12 +190,12 @@ async def test_a_second_consent_uses_the_registration_again_unless_told_otherwis
     machine: OwnersMachine,
 ) -> None:
     app = web.Application()
-    mount_consent_callback(app, ConsentAnswers(machine.home, machine.clock.now).deliver)
+    mount_consent_callback(app, ConsentAnswers(FolderFiles(machine.home), machine.clock.now).deliver)
     async with serve_app_on_loopback(app) as page:
         for register in (False, False, True):
             await give_consent(
                 machine.settings(),
-                machine.home,
+                FolderFiles(machine.home),
                 f"{page}/oauth/callback",
                 machine.show,
                 machine.clock.now,
@@ -212,7 +213,7 @@ async def test_another_callback_needs_another_registration(machine: OwnersMachin
 
 async def test_tokens_that_another_process_writes_are_used_without_a_restart(machine: OwnersMachine) -> None:
     settings = machine.settings()
-    async with http_client_for(settings, machine.home, now=machine.clock.now) as http:
+    async with http_client_for(settings, FolderFiles(machine.home), now=machine.clock.now) as http:
         assert (await http.post(settings.url, json={})).status_code == 502
         await machine.consent()
         said = await http.post(settings.url, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from daemon.settings.private_files import FolderFiles
 from daemon.tools.consent_answers import CONSENT_SECONDS, CONSENTS_FOLDER, ConsentAnswer, ConsentAnswers
 from tests.clock import FakeClock
 
 
 async def test_an_answer_is_taken_once_and_by_the_flow_that_waits_for_it(tmp_path: Path) -> None:
-    answers = ConsentAnswers(tmp_path, FakeClock().now)
+    answers = ConsentAnswers(FolderFiles(tmp_path), FakeClock().now)
     answers.expect("one")
     answers.expect("two")
     waiting = asyncio.create_task(answers.wait("one"))
@@ -25,7 +26,7 @@ async def test_an_answer_is_taken_once_and_by_the_flow_that_waits_for_it(tmp_pat
 
 async def test_no_answer_is_taken_after_its_time_and_old_ones_are_swept(tmp_path: Path) -> None:
     clock = FakeClock()
-    answers = ConsentAnswers(tmp_path, clock.now)
+    answers = ConsentAnswers(FolderFiles(tmp_path), clock.now)
     answers.expect("waiting")
     answers.expect("answered")
     assert answers.deliver({"state": "answered", "code": "of-a-flow-that-died"})
@@ -38,7 +39,7 @@ async def test_no_answer_is_taken_after_its_time_and_old_ones_are_swept(tmp_path
 
 
 async def test_a_file_that_cannot_be_read_is_no_flow(tmp_path: Path) -> None:
-    answers = ConsentAnswers(tmp_path, FakeClock().now)
+    answers = ConsentAnswers(FolderFiles(tmp_path), FakeClock().now)
     answers.expect("it")
     [file] = (tmp_path / CONSENTS_FOLDER).iterdir()
     for text in ("", "[]", "7", '{"since": "x"}', '{"since": null}'):

@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from daemon.settings.mcp_servers import OAuthSettings, ToolServerSettings
+from daemon.settings.private_files import FolderFiles
 from daemon.tools.http_faults import FaultCode
 from daemon.tools.http_transport import MOST_RESPONSE_BYTES, READ_MARGIN_SECONDS, http_client_for
 from tests.web.loopback import Loopback, self_signed, serve_loopback
@@ -33,7 +34,7 @@ def settings(url: str, **more: Any) -> ToolServerSettings:
 
 
 async def post(url: str, home: Path, **more: Any) -> httpx2.Response:
-    async with http_client_for(settings(url), home, **more) as http:
+    async with http_client_for(settings(url), FolderFiles(home), **more) as http:
         return await http.post(url, json=PING)
 
 
@@ -73,7 +74,7 @@ async def test_a_redirect_to_another_host_gets_no_request_and_a_sentence(
 async def test_a_client_that_follows_redirects_brings_no_header_to_another_origin(tmp_path: Path) -> None:
     async with serve_loopback() as place, serve_loopback() as other:
         place.redirects["/mcp"] = f"{other.url}/mcp"
-        async with http_client_for(settings(f"{place.url}/mcp"), tmp_path) as http:
+        async with http_client_for(settings(f"{place.url}/mcp"), FolderFiles(tmp_path)) as http:
             response = await http.post(f"{place.url}/mcp", json=PING, follow_redirects=True)
     assert "not allowed" in error_of(response)[1]
     assert not other.requests
@@ -83,7 +84,7 @@ async def test_another_origin_of_the_owner_gets_neither_headers_nor_tokens(tmp_p
     async with serve_loopback() as place, serve_loopback() as login:
         place.redirects["/mcp"] = f"{login.url}/mcp"
         own = settings(f"{place.url}/mcp", oauth=OAuthSettings(issuer=login.url))
-        async with http_client_for(own, tmp_path) as http:
+        async with http_client_for(own, FolderFiles(tmp_path)) as http:
             await http.post(f"{place.url}/mcp", json=PING, follow_redirects=True)
             await http.post(f"{login.url}/x", json=PING, headers={"Authorization": "Bearer of-the-server"})
     assert login.requests == ["/mcp", "/x"]
@@ -145,7 +146,8 @@ async def test_a_long_answer_is_cut_off_while_it_is_read(place: Loopback, tmp_pa
 
 async def streamed(url: str, home: Path) -> httpx2.Response:
     """Ask as the SDK does, which reads the body later."""
-    async with http_client_for(settings(url), home) as http, http.stream("POST", url, json=PING) as response:
+    client = http_client_for(settings(url), FolderFiles(home))
+    async with client as http, http.stream("POST", url, json=PING) as response:
         await response.aread()
     return response
 
@@ -175,7 +177,8 @@ async def test_a_call_ends_when_the_server_is_silent_and_a_stream_of_notices_doe
 
     place.answers["/mcp"] = silent
     url = f"{place.url}/mcp"
-    async with http_client_for(settings(url, timeout=0.1 - READ_MARGIN_SECONDS), tmp_path) as http:
+    impatient = settings(url, timeout=0.1 - READ_MARGIN_SECONDS)
+    async with http_client_for(impatient, FolderFiles(tmp_path)) as http:
         notices = asyncio.create_task(http.get(url))
         code, _ = error_of(await http.post(url, json=PING))
         failed.set()
@@ -243,7 +246,7 @@ async def test_the_proxy_of_the_environment_reaches_the_owner_s_address(
 async def test_only_streams_of_notices_may_be_silent_for_long(
     place: Loopback, tmp_path: Path, method: str, headers: dict[str, str], limit: float | None
 ) -> None:
-    async with http_client_for(settings(f"{place.url}/mcp", timeout=7.0), tmp_path) as http:
+    async with http_client_for(settings(f"{place.url}/mcp", timeout=7.0), FolderFiles(tmp_path)) as http:
         request = http.build_request(method, f"{place.url}/mcp", headers=headers)
         await http.send(request)
         assert request.extensions["timeout"]["read"] == limit

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event, EventCodec, Input, in_chunks, root_of
 from daemon.engine.exceptions import FencedError, JournalDamaged, JournalError, KeyConflict
+from daemon.engine.journal.copy_mark import refuse_copy
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store, rebuild_folded_tables
 from daemon.engine.journal.reader import ALWAYS, JournalReader
 from daemon.engine.journal.rows import EntryRow, WrittenRow, entry_from_written, index_path
@@ -37,7 +38,7 @@ from daemon.engine.journal.writer import (
     find_executions,
     finish_erasing,
 )
-from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, TurnBegan, with_engine_kinds
+from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, with_engine_kinds
 
 log = logging.getLogger(__name__)
 E = TypeVar("E", bound=Event)
@@ -188,12 +189,7 @@ class Journal(JournalReader):
         with ExitStack() as opening:
             opening.enter_context(hold_lock(self._path))  # no connection without the lock
             written = self._open_tables(opening)
-            try:
-                rebuild_folded_tables(written, self._kinds)
-            except JournalDamaged as damage:  # readable entries can still be used
-                self._found(damage)
-            self._finish_forgetting(written)
-            self._add_digests(written)
+            self._prepare_tables(written)
             reader = open_store(self._path)
             opening.callback(reader.close)
             super().__init__(reader, self._kinds)
@@ -204,7 +200,16 @@ class Journal(JournalReader):
     def _open_tables(self, opening: ExitStack) -> WritableTables:
         store = open_store(self._path)
         opening.callback(store.close)
+        refuse_copy(store)
         return store
+
+    def _prepare_tables(self, store: WritableTables) -> None:
+        try:
+            rebuild_folded_tables(store, self._kinds)
+        except JournalDamaged as damage:  # readable entries can still be used
+            self._found(damage)
+        self._finish_forgetting(store)
+        self._add_digests(store)
 
     def _start_writer(self, opening: ExitStack, store: WritableTables) -> None:
         self._writer = self._writer_class(store, self._notify)
@@ -320,7 +325,7 @@ class Journal(JournalReader):
             at=self._clock.now(),
             pending=event.pending,
             leases=isinstance(event, LEASES),
-            tree=root_of(thread) if isinstance(event, Input | TurnBegan) else "",
+            tree=root_of(thread) if isinstance(event, Input) else "",
         )
         return EntryDraft(row=row, event=read, fence=fence)
 
@@ -333,6 +338,10 @@ class Journal(JournalReader):
         closed, or `opened_by`, which opened the thread.
         """
         return self._writer.submit(draft.row, draft.fence, None, after, receipt_of, opened_by)
+
+    def is_own(self, seq: int) -> bool:
+        """True if this process wrote the entry since its start; others may share the journal."""
+        return True
 
     async def confirm_lease(self, thread: str, epoch: int) -> None:
         """Raise FencedError unless the attempt `epoch` has the thread's lease."""
@@ -372,6 +381,9 @@ class Journal(JournalReader):
         for few in in_chunks(touched, FEW_EXECUTIONS):
             await self._writer.run_job(partial(clear_hashes, kinds=self.kinds, executions=few))
         await self._writer.run_job(WritableTables.scrub)
+        await self._record_erased(forgotten)
+
+    async def _record_erased(self, forgotten: Entry[EntriesForgotten]) -> None:
         await self.append(
             forgotten.thread,
             EntriesErased(),

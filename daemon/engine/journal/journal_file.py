@@ -58,6 +58,13 @@ def journal_error(error: sqlite3.Error) -> JournalError:
     return JournalError(f"The journal could not be read ({error}).")
 
 
+def is_damage(error: BaseException | None) -> bool:
+    """True if an error, or its cause, says that the file is damaged."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
+    return isinstance(error, JournalDamaged) or (error is not None and is_damage(error.__cause__))
+
+
 def damage_error(why: str) -> JournalDamaged:
     return JournalDamaged(f"The journal is damaged ({why}). Stop the daemon, and {RESTORE}.")
 
@@ -171,8 +178,7 @@ def hold_lock(journal: Path) -> Iterator[None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for made in (path, journal):
-            if not made.exists():
-                made.touch(mode=PRIVATE)  # SQLite's other files get this mode, too
+            make_private(made)
         file = path.open("a+b", buffering=0)  # unbuffered, so that closing does not write to a full disk
     except OSError as error:
         raise _lock_error(path, error) from error
@@ -182,6 +188,12 @@ def hold_lock(journal: Path) -> Iterator[None]:
         except OSError as error:
             raise _lock_error(path, error) from error
         yield
+
+
+def make_private(path: Path) -> None:
+    """Make a file for this user alone, unless it exists; SQLite's other files get its mode, too."""
+    if not path.exists():
+        path.touch(mode=PRIVATE)
 
 
 def _lock(file: FileIO, journal: Path) -> None:

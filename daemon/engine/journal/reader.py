@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from daemon.engine.event import Entry, Event, EventCodec, Input, restarted_path
+from daemon.engine.event import Entry, Event, EventCodec, Input, restarted_path, root_of
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal.journal_file import (
     RESTORE,
@@ -265,17 +265,18 @@ class JournalReader:
     def pending_inputs(self, thread: str) -> list[Entry[Input]]:
         return self.pending_entries(Input, thread=thread)
 
-    def threads_with_pending(self, *kinds: type[Event]) -> list[str]:
+    def threads_with_pending(self, *kinds: type[Event], root: str = "") -> list[str]:
         """Return the threads with pending entries of these kinds, longest waiting first.
 
         No bodies are read, so damage in one thread does not block others.
         """
         with self._query_guard:
-            return self._store.threads_with_pending(self.kinds.kind_names(kinds))
+            found = self._store.threads_with_pending(self.kinds.kind_names(kinds), root)
+        return [thread for thread in found if not root or root_of(thread) == root]
 
-    def busy_threads(self) -> list[str]:
-        """Return the threads with pending inputs or an unfinished turn."""
-        return self.threads_with_pending(Input, TurnBegan)
+    def busy_threads(self, root: str = "") -> list[str]:
+        """Return the threads (of a tree) with pending inputs or an unfinished turn."""
+        return self.threads_with_pending(Input, TurnBegan, root=root)
 
     def is_pending(self, seq: int) -> bool:
         with self._query_guard:

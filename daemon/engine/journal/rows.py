@@ -248,9 +248,12 @@ class JournalTables:
         query = f"select seq from pending where kind in {JSON_VALUES} order by seq"
         return self._column(query, _json(kinds))
 
-    def threads_with_pending(self, kinds: Iterable[str]) -> list[str]:
-        query = f"select thread from pending where kind in {JSON_VALUES} group by thread order by min(seq)"
-        return self._column(query, _json(kinds))
+    def threads_with_pending(self, kinds: Iterable[str], root: str = "") -> list[str]:
+        """Return the threads with pending rows of these kinds, or those whose names begin with `root`."""
+        query, asked = f"select thread from pending where kind in {JSON_VALUES}", [_json(kinds)]
+        if root:
+            query, asked = f"{query} and thread >= ? and thread < ?", [*asked, *_range(root)]
+        return self._column(f"{query} group by thread order by min(seq)", *asked)
 
     def latest_attempts(self, since: int) -> list[tuple[str, int]]:
         return self._db.execute(

@@ -229,6 +229,9 @@ class JournalWriter:
                     results = [self.work(work)] if work else self.commit(appends)
                     written = self.written_rows(results)
                     self._loop.call_soon_threadsafe(self._answer, batch, results, written)
+        except JournalError as error:  # it says what to do
+            log.critical("%s", error)
+            self._loop.call_soon_threadsafe(self._die, batch, error)
         except BaseException as error:
             log.critical(
                 "The journal's writer died; nothing can be recorded until the daemon is restarted.",
@@ -350,7 +353,9 @@ class JournalWriter:
         self._committed(written)
 
     def _die(self, batch: Sequence[PendingAppend | WriterJob], error: BaseException) -> None:
-        lost = JournalError(f"The journal's writer died ({recorded_name(error)}).")
+        lost: JournalError = JournalError(f"The journal's writer died ({recorded_name(error)}).")
+        if isinstance(error, JournalError):
+            lost = error  # it says what to do
         rest = list(batch)
         if self._next_work:
             rest.append(self._next_work)
@@ -361,7 +366,8 @@ class JournalWriter:
         for append in rest:
             if not append.done.done():
                 append.done.set_exception(lost)
-        self.died.set_exception(lost)
+        if not self.died.done():
+            self.died.set_exception(lost)
 
 
 def erased_key(key: str) -> str:
@@ -378,14 +384,22 @@ FEW_EXECUTIONS = 20
 def blank_bodies(store: WritableTables, kinds: EventCodec, seqs: Sequence[int], by: int) -> None:
     """Blank these bodies; `by` is the seq of the forgetting entry. Raises sqlite3.Error, without changes."""
     store.begin()
+    blank_rows(store, kinds, seqs, by)
+    store.commit()
+
+
+def blank_rows(store: WritableTables, kinds: EventCodec, seqs: Sequence[int], by: int) -> int:
+    """Blank these bodies within a transaction; return how many had words left. Raises sqlite3.Error."""
+    blanked = 0
     for row in store.at_seqs(seqs):
         _, _, kind, _, body, key, *_ = row
         if not forgotten_mark(str(body)):
             store.overwrite(row, key=key, body=kinds.blank(kind, str(body), by))
-    store.commit()
+            blanked += 1
+    return blanked
 
 
-def find_executions(store: WritableTables, kinds: EventCodec, seqs: Sequence[int]) -> list[set[str]]:
+def find_executions(store: JournalTables, kinds: EventCodec, seqs: Sequence[int]) -> list[set[str]]:
     """Find executions that wrote or took one of these entries: their hashes may be made from its words.
 
     Each is a set of ids (its own and its turns') with which its keys begin.
@@ -428,16 +442,24 @@ def clear_hashes(store: WritableTables, kinds: EventCodec, executions: Sequence[
     """
     for names in executions:
         store.begin()
-        rows = sorted(row for name in names for row in store.beginning_with(name))
-        contexts = dict[str, str]()
-        keys = [without_content_names(row[5], row[0], contexts) for row in rows]
-        for row, key in zip(rows, keys, strict=True):
-            body = row[4]
-            if isinstance(body, str):  # a damaged body is bytes
-                body = _without_names(kinds.unhash(row[2], body), row[0], names, contexts)
-            if (key, body) != (row[5], row[4]):
-                store.overwrite(row, key=key, body=body)
+        clear_hashes_of(store, kinds, names)
         store.commit()
+
+
+def clear_hashes_of(store: WritableTables, kinds: EventCodec, names: set[str]) -> int:
+    """Clear the hashes of one execution within a transaction; return the number of rows that had some."""
+    rows = sorted(row for name in names for row in store.beginning_with(name))
+    contexts = dict[str, str]()
+    keys = [without_content_names(row[5], row[0], contexts) for row in rows]
+    cleared = 0
+    for row, key in zip(rows, keys, strict=True):
+        body = row[4]
+        if isinstance(body, str):  # a damaged body is bytes
+            body = _without_names(kinds.unhash(row[2], body), row[0], names, contexts)
+        if (key, body) != (row[5], row[4]):
+            store.overwrite(row, key=key, body=body)
+            cleared += 1
+    return cleared
 
 
 def _without_names(body: str, seq: int, names: set[str], contexts: dict[str, str]) -> str:

@@ -57,7 +57,8 @@ ENDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramExit:
-    """The end of a run; `why` is `exited`, `late`, `stopped`, `full` or `unstartable`.
+    """The end of a run; `why` is `exited`, `late`, `stopped`, `full`, `orphaned` or
+    `unstartable`.
 
     `exit` is the exit status or a negative signal; `stdout` and `stderr` count bytes.
     """
@@ -208,6 +209,9 @@ MOST = {"stdout": 4_000, "stderr": 2_000}
 STOPPED = "It was stopped, as you wanted."
 
 
+ORPHANED = "It was ended with the daemon that ran it."
+
+
 LOST_STATUS = "It is lost: nothing runs any more, and nobody saw it end. What it did is not known."
 
 
@@ -253,6 +257,8 @@ def _status(end: ProgramExit, complained: bool, stopped: bool) -> tuple[Status, 
         if not stopped:
             return "error", "It was ended from outside."
         return "error", STOPPED
+    if end.why == "orphaned":
+        return "offline", ORPHANED
     if end.why == "full":
         return "error", "It wrote too much into its folder, and was ended."
     if end.exit < 0:

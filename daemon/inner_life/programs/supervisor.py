@@ -26,6 +26,7 @@ from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, part_key, seqs_of
 from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.journal.journal import Journal
+from daemon.inner_life.programs.placement import OneMachine, ProgramPlacement
 from daemon.inner_life.programs.program_folder import (
     FOLDER_KEPT_SECONDS,
     LOST_STATUS,
@@ -86,7 +87,7 @@ class ProgramSupervisor:
     """Runner of the owner's programs `recipes` in folders below `home`; an async context manager.
 
     `secrets` are masked in output; `wake` gets the thread of a result. An isolated program cannot read the
-    files `hidden`.
+    files `hidden`. `placement` says which programs run here.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class ProgramSupervisor:
         *,
         bounds: ProgramLimits | None = None,
         hidden: Sequence[Path] = (),
+        placement: ProgramPlacement | None = None,
     ) -> None:
         self._journal = journal
         self._clock = clock
@@ -109,6 +111,7 @@ class ProgramSupervisor:
         self._wake = wake
         self._bounds = bounds or ProgramLimits()
         self._hidden = hidden
+        self._placement = placement or OneMachine()
         self._log = ProgramLog(journal)
         self._watched: dict[int, asyncio.Event] = {}
         """Flag of each run in progress; setting it stops the run."""
@@ -203,16 +206,17 @@ class ProgramSupervisor:
             log.critical(said, task.get_name(), exc_info=error)
 
     async def _run_to_end(self, started: Entry[ProgramStarted], stop: asyncio.Event) -> None:
-        async with self._turns:
-            while True:
-                try:
+        while True:
+            try:
+                may_start = await self._placement.settle(started)
+                async with self._turns:
                     if self._journal.is_pending(started.seq):
-                        status, result = await self._run(started, stop)
+                        status, result = await self._run(started, stop, may_start=may_start)
                         await self._write(started, status, result)
-                    return
-                except (JournalError, OSError) as error:
-                    log.info("Could not complete program %d, and will retry: %s", started.seq, error)
-                    await self._clock.sleep(PAUSE)
+                return
+            except (JournalError, OSError) as error:
+                log.info("Could not complete program %d, and will retry: %s", started.seq, error)
+                await self._clock.sleep(PAUSE)
 
     async def _write(self, started: Entry[ProgramStarted], status: Status, result: str) -> None:
         ended = ProgramEnded(process=started.seq, name=started.event.name, status=status, result=result)
@@ -228,7 +232,9 @@ class ProgramSupervisor:
             )
         self._wake(started.thread)
 
-    async def _run(self, started: Entry[ProgramStarted], stop: asyncio.Event) -> tuple[Status, str]:
+    async def _run(
+        self, started: Entry[ProgramStarted], stop: asyncio.Event, *, may_start: bool
+    ) -> tuple[Status, str]:
         """Return status and text of a run. The program starts only if its folder does not exist."""
         folder = program_folder_of(self._home, started)
         tries = 0
@@ -244,7 +250,7 @@ class ProgramSupervisor:
                 await self._wait(pid, stop, self._bounds.seconds - folder_age(folder))
                 if wrapper_pid(folder) == pid:  # the program forged the pid file
                     await self._clock.sleep(PAUSE)
-            elif claimed:
+            elif claimed or not may_start:
                 return "offline", LOST_STATUS
             elif stop.is_set():
                 return "error", NOT_BEGUN
@@ -258,6 +264,7 @@ class ProgramSupervisor:
                     argv = self._command(started.event, folder)
                 except ValueError as error:
                     return "error", mask_secrets(f"It was not started: {error}.", self._secrets)
+                await self._placement.confirm()
                 with suppress(OSError):
                     await self._wait(self._start(folder, argv), stop)
 
@@ -283,6 +290,8 @@ class ProgramSupervisor:
             "path": PATH,
             **asdict(self._bounds),
         }
+        if self._placement.ends_with_daemon:
+            order["daemon"] = os.getpid()
         command = [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(WRAPPER)]
         return os.posix_spawn(
             sys.executable,

@@ -198,6 +198,8 @@ class ProgramProcess:
     def _must_end(self, now: float, deadline: float) -> bool:
         if self._asked:
             self._why = "stopped"
+        elif self._order.get("daemon") and os.getppid() != self._order["daemon"]:
+            self._why = "orphaned"
         elif now >= deadline:
             self._why = "late"
         elif now >= self._looked + LOOK:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from daemon.engine.event import Entry
 from daemon.engine.journal.journal import Journal
+from daemon.inner_life.programs.placement import ProgramPlacement
 from daemon.inner_life.programs.program_folder import program_folder_of
 from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervisor
 from daemon.kinds import INNER, SOUL_KINDS, ProgramEnded, ProgramStarted, ProgramStopRequested
@@ -76,9 +77,17 @@ class Workshop:
         recipes: Mapping[str, AllowedProgram],
         secrets: Collection[str] = (),
         bounds: ProgramLimits = BOUNDS,
+        placement: ProgramPlacement | None = None,
     ) -> AsyncIterator[ProgramSupervisor]:
         async with ProgramSupervisor(
-            self.journal, self.clock, recipes, self.home, secrets, self.woken.append, bounds=bounds
+            self.journal,
+            self.clock,
+            recipes,
+            self.home,
+            secrets,
+            self.woken.append,
+            bounds=bounds,
+            placement=placement,
         ) as supervisor:
             yield supervisor
 

@@ -21,7 +21,7 @@ const WAITS = new Set(["message", "stop", "answer", "timer", "process-ended"]);
 /** While one of these is open its execution waits. */
 const AWAITED = new Set(["asked", "waiting"]);
 /** What happens outside of turns and is worth a line. */
-const BESIDE = new Set(["life-began", "life-ended", "heard", "noticed", "fault", "unbegun", "forgotten", "clock"]);
+const BESIDE = new Set(["life-began", "life-ended", "life-lost", "heard", "noticed", "fault", "unbegun", "forgotten", "clock"]);
 
 /** How the key of what an execution records begins. */
 const EXECUTION = /^.*?@\d+/;

@@ -23,7 +23,7 @@ export class Health {
   async refresh() {
     try {
       const [health, details] = await Promise.all([ask("/healthz"), ask("/console/health")]);
-      this.show(sentences(health, details), facts(details), capabilityTable(details.backend));
+      this.show(sentences(health, details), facts(details, health), capabilityTable(details.backend));
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       this.show([bad("The daemon does not answer.", "Is it running? Start it with “make run”, or look at its log. This page tries again by itself.")]);
@@ -39,7 +39,7 @@ export class Health {
 
 /** What GET /healthz says, and GET /console/health of the models, in words: what is wrong comes first. */
 export function sentences(health, details) {
-  const told = [...models(details), ...serverSentences(details.backend), ...elsewhere(health), writing(health), hearing(health), silence(health), catchingUp(health)];
+  const told = [...models(details), ...serverSentences(details.backend), ...elsewhere(health), ...ofTheLog(health), writing(health), hearing(health), silence(health), catchingUp(health)];
   const found = told.filter(Boolean);
   const rank = { bad: 0, warn: 1, good: 2 };
   return found.sort((a, b) => rank[a.tone] - rank[b.tone]);
@@ -70,7 +70,7 @@ function elsewhere({ wrong, reports = [] }) {
 }
 
 /** Names and values of what GET /console/health says besides. */
-function facts({ models, version, uptime, sockets, sockets_wanted: wanted, latency, errors }) {
+function facts({ models, version, uptime, sockets, sockets_wanted: wanted, latency, errors }, { machines = [] }) {
   if (!models) return [];
   const failed = Object.entries(errors).map(([kind, times]) => `${ERRORS[kind] ?? kind}: ${count(times)}`);
   return [
@@ -80,6 +80,7 @@ function facts({ models, version, uptime, sockets, sockets_wanted: wanted, laten
     ["Connections to Slack", `${sockets} of ${wanted}`],
     ["A call takes", latency.calls ? `${seconds(latency.median)} (median), ${seconds(latency.most)} (95 %), of ${latency.calls > 1 ? "the last " : ""}${several(latency.calls, "answered call")}` : "No call was answered since the start."],
     ["Errors since the start", failed.length ? failed.join(", ") : "none"],
+    ...machines.map((one) => [`Daemon ${one.machine}`, ofTheDaemon(one)]),
   ];
 }
 
@@ -91,7 +92,21 @@ function writing({ writable, damage, seq }) {
   return good("The journal is whole, and can be written.", `It holds ${count(seq)} entries.`);
 }
 
-function hearing({ deaf, sockets }) {
+/** The log that several daemons share, and the part of this one; nothing where the journal is a file. */
+function ofTheLog({ log, machine, at_work: atWork }) {
+  if (!log) return [];
+  if (!log.reachable) return [bad("The log does not answer.", `Since ${clock(log.since)}, ${machine} acknowledges and begins nothing. It goes on by itself when the log is back.`)];
+  const told = [atWork ? good("It is at work.", `${machine} takes turns.`) : good("It stands by.", `${machine} follows the log, and takes over when the daemon at work ends.`)];
+  return log.behind ? [...told, warn("Its copy of the log is behind.", `${count(log.behind)} of its entries are still to come.`)] : told;
+}
+
+function ofTheDaemon({ at_work: atWork, version, sockets, silent, clock_offset: offset }) {
+  const parts = [atWork ? "at work" : "stands by", `version ${version}`, several(sockets, "connection"), `heard of ${seconds(silent)} ago`];
+  return [...parts, ...(Math.abs(offset) >= 1 ? [`its clock is ${seconds(Math.abs(offset))} ${offset > 0 ? "slow" : "fast"}`] : [])].join(", ");
+}
+
+function hearing({ deaf, sockets, at_work: atWork = true }) {
+  if (!atWork) return null;
   if (deaf) return bad("No message can come in.", "There is no connection to Slack. Look at the network, and whether the app's token still holds: “python -m daemon doctor” says which. It is tried again by itself.");
   return good("It hears.", `${several(sockets, "connection")} to Slack ${sockets === 1 ? "is" : "are"} open.`);
 }
