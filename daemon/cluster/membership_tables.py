@@ -196,8 +196,7 @@ create or replace function soul_take_roles(me bigint, names text[]) returns text
 declare role text; taken text[] := '{}';
 begin
   perform soul_make_durable();
-  perform from procrastinate_workers where id = me for key share;
-  if not found then return taken; end if;
+  if not soul_is_alive(me) then return taken; end if;
   foreach role in array names loop
     if pg_try_advisory_lock(soul_lock_class('role'), hashtext(role)) then
       insert into soul_role as r values(role, me) on conflict(name) do update set worker_id = me
