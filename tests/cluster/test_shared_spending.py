@@ -186,7 +186,7 @@ async def test_a_reservation_whose_answer_is_lost_is_given_back(workspace: Works
         await one.call(0.1)
         proxy.lose_answer(to=b"soul_reserve")
         async with asyncio.timeout(10):
-            await one.call(1.0)
+            await one.call(0.8)
             await one.call(1.0)
         assert proxy.lost.is_set()
     assert one.granted == [True, True, True], "the lost one stands in nobody's way"
@@ -194,8 +194,17 @@ async def test_a_reservation_whose_answer_is_lost_is_given_back(workspace: Works
 
 async def test_what_a_person_spent_on_one_daemon_counts_on_the_other(workspace: Workspace) -> None:
     one, other = await workspace.daemon(shared=True), await workspace.daemon(shared=True)
-    bounds = {"turn": Limits(), "thread": Limits(), "person": Limits(usd=0.5)}
-    [here, there] = [LimitChecker(who.journal, who.clock, who.budget, **bounds) for who in (one, other)]
+    here, there = (
+        LimitChecker(
+            who.journal,
+            who.clock,
+            who.budget,
+            turn=Limits(),
+            thread=Limits(),
+            person=Limits(usd=0.5),
+        )
+        for who in (one, other)
+    )
     assert there.exceeded_in_tree("sess-1", ["U1"]) is None
     await one.journal.append("sess-2", called(cost=0.6, people=("U1",)), key="call#1")
     async with asyncio.timeout(5):
