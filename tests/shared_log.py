@@ -32,6 +32,16 @@ ABOUT_FILES = {
         "a_damaged_entry_hides_no_other_one",
         "what_an_entry_closes_may_be_damaged",
     ),
+    "engine/test_recent_entries.py": ("what_another_daemon_writes_is_seen",),
+    "engine/test_unawaited.py": (
+        "what_the_world_may_see_waits_for_what_came_before",
+        "what_follows_on_something_that_could_not_be_written",
+        "what_was_paid_for_meanwhile_is_not_paid_again",
+    ),
+    "engine/test_unhashing.py": (
+        "a_kill_at_any_commit_leaves_none",
+        "damage_in_the_same_execution_keeps_nothing",
+    ),
     "engine/test_erasing.py": (
         "what_cannot_be_deleted_beside_it_holds_it_up",
         "a_kill_at_any_commit_ends_forgotten",
@@ -40,7 +50,9 @@ ABOUT_FILES = {
         "what_was_folded_of_it_beside_the_journal",
     ),
 }
-"""Tests of the SQLite file itself, by beginnings of their names: they alter it, or count its commits."""
+"""Tests of the SQLite file and its writer, by beginnings of their names: they alter the file, count its
+commits, or let one fail.
+"""
 
 
 def is_about_file(item: pytest.Item) -> bool:

@@ -32,6 +32,7 @@ from daemon.app.tool_services import ToolServices, make_tool_services
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
+    clear_after_forgetting,
     make_answer_forms,
     make_claude,
     make_index,
@@ -55,6 +56,7 @@ from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.worker import Worker
+from daemon.knowledge.forgetting import Clear, ClearingElsewhere
 from daemon.knowledge.library import FolderLibrary
 from daemon.lifetime import RoleHolder
 from daemon.mind.steps import STEP_TEXTS
@@ -106,7 +108,8 @@ class TurnWaker:
 class OpenDaemon:
     """Daemon that shows its page and follows the journal, and takes no turns.
 
-    `secret` has the tokens of page and MCP clients, too. `own` are the owner's actions.
+    `secret` has the tokens of page and MCP clients, too. `own` are the owner's actions. `clear` removes what
+    this machine holds of forgotten entries.
     """
 
     url: str
@@ -118,6 +121,7 @@ class OpenDaemon:
     clients: SoulClients
     view: StatusView
     turns: TurnWaker
+    clear: Sequence[Clear]
     machines: WorkspaceShare
 
     @property
@@ -125,36 +129,40 @@ class OpenDaemon:
         return soul_name_in(self.services.texts.current_text(SOUL_TEXT))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPort:
+    """Port of a daemon that has joined its workspace, and the guarded application to be served there."""
+
+    listener: socket
+    app: web.Application
+    url: str
+    credentials: PageCredentials
+    machines: WorkspaceShare
+
+
 @asynccontextmanager
 async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -> AsyncIterator[OpenDaemon]:
     """Show the page inside the block. Raises ConfigError and JournalError."""
-    folder, rehearsal = options.folder, options.rehearsal
-    files, own = OwnFiles(folder), _usable_actions(folder, options.samples)
+    files, own = OwnFiles(options.folder), _usable_actions(options.folder, options.samples)
     async with AsyncExitStack() as stack:
-        listener = _bind_port(stack, settings)
-        machines = await _join(stack, settings, clock, listener)
-        here, clock = url_of_socket(listener), machines.clock
-        credentials = await machines.make_credentials()
-        app = await _make_application(stack, settings, clock, rehearsal, credentials, machines.files)
-        machines.peers.mount(app)
+        port = await _open_port(stack, settings, clock, options.rehearsal)
+        machines, url = port.machines, port.url
         journal = await stack.enter_async_context(machines.open_journal(options.writer))
-        write_address(settings.address_path, here)
-        texts = _make_prompt_files(folder, journal, own, options.processes)
-        access, turns = make_slack_access(settings, rehearsal, here), TurnWaker()
-        slack = make_slack(settings, access, journal, clock, turns.wake, machines.share, machines.admit)
-        clients = await mount_soul_server(settings, app, folder, machines.make_token)
-        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
-        place, called = machines.peers.place_servers(journal), options.servers
-        tools = make_tool_services(
-            secret, clock, journal, folder, slack, here, called, rehearsal, machines.files, place
+        write_address(settings.address_path, url)
+        texts, turns = _make_prompt_files(options.folder, journal, own, options.processes), TurnWaker()
+        access = make_slack_access(settings, options.rehearsal, url)
+        slack = make_slack(
+            settings, access, journal, machines.clock, turns.wake, machines.share, machines.admit
         )
-        services = await _make_services(stack, settings, machines, journal, texts, slack, tools, here)
-        view = mount_status(app, services, files, machines)
-        await stack.enter_async_context(machines.peers.stating_digests(folder, clock))
-        await _serve(stack, app, listener, slack)
+        clients = await mount_soul_server(settings, port.app, options.folder, machines.make_token)
+        secret = replace(settings, console_token=port.credentials.token, mcp_token=clients.token)
+        tools = _make_tools(secret, options, port, journal, slack)
+        services = await _make_services(stack, settings, machines, journal, texts, slack, tools, url)
+        view = mount_status(port.app, services, files, machines)
+        await _serve(stack, port, slack)
         yield OpenDaemon(
-            url=here,
-            credentials=credentials,
+            url=url,
+            credentials=port.credentials,
             services=services,
             secret=secret,
             options=options,
@@ -162,8 +170,26 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
             clients=clients,
             view=view,
             turns=turns,
+            clear=await _begin_clearing(stack, services, options, machines),
             machines=machines,
         )
+
+
+async def _open_port(
+    stack: AsyncExitStack, settings: Settings, clock: Clock, rehearsal: RehearsalMount | None
+) -> OpenPort:
+    listener = _bind_port(stack, settings)
+    machines = await _join(stack, settings, clock, listener)
+    credentials = await machines.make_credentials()
+    app = await _make_application(stack, settings, machines.clock, rehearsal, credentials, machines.files)
+    machines.peers.mount(app)
+    return OpenPort(
+        listener=listener,
+        app=app,
+        url=url_of_socket(listener),
+        credentials=credentials,
+        machines=machines,
+    )
 
 
 async def _join(stack: AsyncExitStack, settings: Settings, clock: Clock, listener: socket) -> WorkspaceShare:
@@ -177,10 +203,39 @@ async def _join(stack: AsyncExitStack, settings: Settings, clock: Clock, listene
     return machines
 
 
-async def _serve(stack: AsyncExitStack, app: web.Application, listener: socket, slack: SlackSurface) -> None:
+def _make_tools(
+    secret: Settings, options: StartOptions, port: OpenPort, journal: Journal, slack: SlackSurface
+) -> ToolServices:
+    machines = port.machines
+    return make_tool_services(
+        secret,
+        machines.clock,
+        journal,
+        options.folder,
+        slack,
+        port.url,
+        options.servers,
+        options.rehearsal,
+        machines.files,
+        machines.peers.place_servers(journal),
+    )
+
+
+async def _serve(stack: AsyncExitStack, port: OpenPort, slack: SlackSurface) -> None:
     """Open the page's port, and learn who the soul is in Slack."""
-    await stack.enter_async_context(serve_app(app, listener, most=connection_limit()))
+    await stack.enter_async_context(serve_app(port.app, port.listener, most=connection_limit()))
     await stack.enter_async_context(slack)
+
+
+async def _begin_clearing(
+    stack: AsyncExitStack, services: DaemonServices, options: StartOptions, machines: WorkspaceShare
+) -> Sequence[Clear]:
+    """Return the cleanups of this machine; begin what follows from the others, if there are any."""
+    clear = clear_after_forgetting(services.settings, options.rehearsal, services.url)
+    if machines.share.is_shared:
+        await stack.enter_async_context(ClearingElsewhere(services.journal, services.clock, clear))
+    await stack.enter_async_context(machines.peers.stating_digests(options.folder, services.clock))
+    return clear
 
 
 def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:

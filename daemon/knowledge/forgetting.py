@@ -136,12 +136,15 @@ class BackgroundJob(ABC):
         if self._roles:
             await self._roles.hold(self.role)
             self._start(self._follow_others())
+        told = ""
         while True:
             self._wanted.clear()
             try:
                 await self.do_all()
             except self.passing as error:
-                log.warning("%s failed, and is retried in %.0f s: %s", self.name, self.pause, error)
+                level = logging.DEBUG if str(error) == told else logging.WARNING
+                told = str(error)
+                log.log(level, "%s failed, and is retried in %.0f s: %s", self.name, self.pause, told)
                 await self._clock.sleep(self.pause)
             else:
                 await self._wanted.wait()
@@ -216,9 +219,16 @@ class ForgettingService(BackgroundJob):
         self._clear = clear
 
     async def do_all(self) -> None:
-        for left in self._journal.pending_entries(EntriesForgotten):
-            await self._journal.erase(left)
-        await self.do_each(self._journal.pending_entries(ForgetRequested), self._forget)
+        wanted = list[Entry[Any]](self._journal.pending_entries(EntriesForgotten))
+        wanted += self._journal.pending_entries(ForgetRequested)
+        await self.do_each(wanted, self._do)
+
+    async def _do(self, wanted: Entry[Any]) -> None:
+        """Finish an erasure, or begin one: an erasure that waits for a machine holds up no other."""
+        if isinstance(wanted.event, EntriesForgotten):
+            await self._journal.erase(wanted)
+        else:
+            await self._forget(wanted)
 
     async def _forget(self, asked: Entry[ForgetRequested]) -> None:
         await ForgetRun(self._journal, self._clock, self._wake, self._clear, asked).run()
@@ -258,6 +268,9 @@ class ForgetRun:
             if not new:
                 break
             await self._forget(new)
+        for one in self._rounds:
+            if self._journal.is_pending(one.seq):
+                await self._journal.erase(one)
         await self._tell()
 
     @property

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -28,7 +29,7 @@ from daemon.kinds import SOUL_KINDS, ClaimMade
 from tests.app.forgeries import put_words_into_a_mouth
 from tests.app.forgery import opened
 from tests.app.forked import ForkedCommands, forked_commands
-from tests.attention import until
+from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.postgres import NEEDS_POSTGRES, log_url, new_log, postgres_server
 
@@ -214,8 +215,9 @@ def test_a_move_that_was_killed_runs_again(
             connection.execute("lock table soul_log in access exclusive mode")
         process = commands.start("move", "--to", SOUL_HOME=str(folder), DATABASE_URL=log_url)
         with connected(log_url) as watching:
+            until = time.monotonic() + PATIENCE
             while not value(watching, WAITING, table):
-                pass
+                assert time.monotonic() < until
         os.kill(process, signal.SIGKILL)
         assert commands.wait()[0] == -signal.SIGKILL
         connection.execute("rollback")
@@ -336,13 +338,15 @@ async def test_beside_a_running_daemon_its_own_copy_is_waited_for(
     running = SharedJournal(copy, FakeClock(), SOUL_KINDS, url=log_url, name="a")
     other = SharedJournal(journal, FakeClock(), SOUL_KINDS, url=log_url, name="b")
     async with running as one, other as two:
-        writes = [two.append("t", ClaimMade(by="test"), key=f"{n}") for n in range(50)]
-        await asyncio.gather(*writes)
-        await asyncio.to_thread(update_copy, copy, log_url)
+        with one._copy.folding:  # its follower has to wait
+            writes = [two.append("t", ClaimMade(by="test"), key=f"{n}") for n in range(50)]
+            await asyncio.gather(*writes)
+            updating = asyncio.create_task(asyncio.to_thread(update_copy, copy, log_url))
+            assert not (await asyncio.wait({updating}, timeout=0.3))[0]
+        await updating
         assert len(rows(copy)) == count(log_url)
         line, equal = await asyncio.to_thread(check_against_log, copy, log_url)
         assert equal, line
-        await until(lambda: one.last_seq_of_all() == two.last_seq_of_all())
 
 
 def test_commands_make_the_copy_and_verify_compares_it_with_the_log(

@@ -14,6 +14,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.postgres_log import connect, install_log
 from daemon.engine.journal.shared_journal import SharedJournal
+from daemon.engine.kinds import EntriesForgotten
 from daemon.kinds import (
     SOUL_KINDS,
     ConversationOpened,
@@ -108,3 +109,34 @@ async def test_a_wish_to_forget_outlives_the_daemon_that_had_the_role(url: str, 
         await ask_to_forget(b.journal, "U1")
         app.lose("a")
         await until(lambda: b.journal.entries_of_kind(ForgetCompleted))
+
+
+async def test_a_machine_that_is_away_holds_up_the_answer_and_no_other_wish(
+    url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    app, clock, asked = SharedApp(), FakeClock(), asyncio.Event()
+    async with machine(url, tmp_path, "b", app):
+        pass
+    app.lose("b")
+    (tmp_path / "a").mkdir()
+    copy = tmp_path / "a" / "journal.db"
+    async with SharedJournal(copy, clock, SOUL_KINDS, url=url, machine="a") as a:
+        a.report_seconds = 0.2
+        async with ForgettingService(a, clock, [].append, asked, (), app.share("a")):
+            for user in ("U1", "U2"):
+                await ask_to_forget(a, user)
+            asked.set()
+            while len(a.entries_of_kind(EntriesForgotten)) < 2:
+                await until(lambda: clock.sleepers)
+                await clock.advance(5)
+            await until(lambda: clock.sleepers)
+            assert list(a.uncleared_machines) == ["b"]
+            assert not a.entries_of_kind(ForgetCompleted)
+            async with SharedJournal(
+                tmp_path / "b" / "journal.db", FakeClock(), SOUL_KINDS, url=url, machine="b"
+            ):
+                await until(lambda: not a.uncleared_machines)
+                while len(a.entries_of_kind(ForgetCompleted)) < 2:
+                    await until(lambda: clock.sleepers or len(a.entries_of_kind(ForgetCompleted)) == 2)
+                    await clock.advance(5)
+    assert caplog.text.count("which have not reported: b. Start them") == 1, "it is said once"

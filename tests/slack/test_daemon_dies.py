@@ -66,26 +66,28 @@ async def test_a_daemon_without_the_role_asks_the_one_that_has_it(two: TwoDaemon
     await until(lambda: two.a.entries(IncomingMessage))
 
 
-async def shown_by(two: TwoDaemons, daemon: Office, name: str) -> str:
-    """Let this daemon work on a new call, with a status; return the thread."""
+async def shown_by(two: TwoDaemons, daemon: Office, life: int) -> str:
+    """Let this daemon work on a new call in this life, with a status; return the thread."""
     await daemon.say("alice", GENERAL, f"{ME} hello")
+    await two.settle()
     said = daemon.entries(IncomingMessage)[-1]
-    await begins(daemon, said, life=two.lives[name])
+    await begins(daemon, said, life=life)
     shown = len(lines(daemon))
     daemon.slack.speaker.status(said.thread, "is musing…", ours)
     await daemon.clock.advance(MOMENT)
     await until(lambda: len(lines(daemon)) > shown and not daemon.slack.speaker.busy)
+    await two.settle()
     return said.thread
 
 
 async def test_the_status_of_a_dead_daemon_is_cleared_and_those_of_others_stay(two: TwoDaemons) -> None:
-    await shown_by(two, two.a, "a")
-    await shown_by(two, two.b, "b")
-    assert len(sessions(two.b)) == 2
+    await shown_by(two, two.a, two.lives["a"])
+    await shown_by(two, two.b, two.lives["b"])
+    await shown_by(two, two.a, 1_000_000)  # of a third daemon
+    assert len(sessions(two.b)) == 3
     await die(two, two.a, "a")
     await two.b.slack.note_death(two.lives["a"])
-    await until(lambda: len(lines(two.b)) == len(sessions(two.b)) == 1 and two.b.entries(LifeStatusCleared))
-    assert len(sessions(two.b)) == 1
+    await until(lambda: len(lines(two.b)) == len(sessions(two.b)) == 2 and two.b.entries(LifeStatusCleared))
     assert {entry.event.life for entry in two.b.entries(LifeStatusCleared)} == {two.lives["a"]}
 
     two.b.wire.calls.clear()
@@ -95,11 +97,12 @@ async def test_the_status_of_a_dead_daemon_is_cleared_and_those_of_others_stay(t
 
 
 async def test_a_status_of_a_new_attempt_elsewhere_is_left_alone(two: TwoDaemons) -> None:
-    thread = await shown_by(two, two.a, "a")
+    thread = await shown_by(two, two.a, two.lives["a"])
     await die(two, two.a, "a")
     await two.b.journal.append(
         thread, TurnResumed(attempt=2, life=two.lives["b"]), key="resumed", author="engine"
     )
+    await two.settle()
     two.b.wire.calls.clear()
     await two.b.slack.note_death(two.lives["a"])
     await until(lambda: not two.b.slack.speaker.busy)
@@ -110,6 +113,7 @@ async def test_an_answer_of_a_dead_daemon_is_written_over_once_and_its_stream_ne
     two: TwoDaemons,
 ) -> None:
     root = await two.a.say("alice", GENERAL, f"{ME} hello")
+    await two.settle()
     thread = two.a.one(IncomingMessage).thread
     ts = await two.a.slack.speaker.start(thread, "Half of", KEY, ours)
     await two.a.slack.speaker.extend(thread, ts, "Half of the ans", ours)
@@ -130,6 +134,7 @@ async def test_an_answer_of_a_dead_daemon_is_written_over_once_and_its_stream_ne
 
 async def test_an_error_at_the_end_of_a_dead_daemon_s_stream_does_no_harm(two: TwoDaemons) -> None:
     root = await two.a.say("alice", GENERAL, f"{ME} hello")
+    await two.settle()
     thread = two.a.one(IncomingMessage).thread
     ts = await two.a.slack.speaker.start(thread, "Half of", KEY, ours)
     await two.a.slack.speaker.finish(thread, ts, "A whole answer.", KEY, ours)
@@ -140,6 +145,7 @@ async def test_an_error_at_the_end_of_a_dead_daemon_s_stream_does_no_harm(two: T
 
 async def test_a_post_without_a_known_ts_is_found_by_its_key(two: TwoDaemons) -> None:
     root = await two.a.say("alice", GENERAL, f"{ME} hello")
+    await two.settle()
     thread = two.a.one(IncomingMessage).thread
     ts = await two.a.slack.speaker.finish(thread, None, "A whole answer.", KEY, ours)
     await die(two, two.a, "a")
