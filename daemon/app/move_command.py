@@ -26,14 +26,7 @@ from daemon.engine.event import EventCodec
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.copy_mark import copied_log, mark_as_copy, unmark_copy
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store
-from daemon.engine.journal.log_transfer import (
-    LogComparison,
-    compare_rows,
-    fill_log,
-    folded_rows,
-    last_of_log,
-    log_rows,
-)
+from daemon.engine.journal.log_transfer import LogComparison, compare_rows, fill_log, folded_rows, last_of_log, log_rows
 from daemon.engine.journal.reader import JournalReader
 from daemon.engine.journal.writer import WritableTables
 from daemon.engine.kinds import with_engine_kinds
