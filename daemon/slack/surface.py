@@ -649,7 +649,9 @@ class SlackSurface:
     def begin(self) -> None:
         """Clear statuses of the daemon that worked before, and let turns speak."""
         self._open.push_async_callback(self.speaker.close)
-        if not self.share.is_shared:
+        if self.share.is_shared:
+            self.speaker.begin_shared()
+        else:
             self.speaker.begin()
 
     async def connect(self, life: int = 0) -> None:
@@ -658,7 +660,7 @@ class SlackSurface:
         `life` is the seq of the worker's start; only daemons that share the app need it.
         """
         if self.share.is_shared:
-            self.speaker.begin_shared(life)
+            self.speaker.begin_life(life)
             self.catch_up.begin()
             self._inbox.follow_others()
         await self._sockets.connect()
