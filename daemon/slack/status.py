@@ -44,6 +44,9 @@ from daemon.slack.web_api import (
 
 NOTHING = ""
 
+YIELD_SECONDS = 2.0
+"""Seconds between looks whether another worker's turn has ended."""
+
 MOMENT = 0.1
 """Seconds before a status appears: short work needs none, and model calls go first."""
 
@@ -106,6 +109,8 @@ class ThreadStatus:
     """True if Slack cleared the status during a request."""
     left: bool = False
     """True if a dead daemon left the status, whose clearing may wait."""
+    yields: bool = False
+    """True if another worker's turn runs there, whose status must not be cleared."""
     task: asyncio.Task[None] | None = None
     waits: bool = False
 
@@ -201,8 +206,8 @@ class StatusSync:
                 return
             status = self._statuses[thread] = ThreadStatus(thread=thread, place=place, hold=hold)
         status.wanted, status.hold = value, hold
-        if value and status.left:
-            status.left = False
+        if (value and status.left) or status.yields:
+            status.left = status.yields = False
             self._wake(status)
         if value and value == status.stands and self.web.clock.steady() - status.since >= self.lasts:
             status.stands = None
@@ -235,10 +240,11 @@ class StatusSync:
     async def close(self, seconds: float) -> None:
         """Clear all statuses within `seconds`, with one more try per thread."""
         self._closing = True
-        for status in self._statuses.values():
+        mine = [status for status in self._statuses.values() if not status.yields]
+        for status in mine:
             status.stop_wanting()
             self._wake(status)
-        ours = [status for status in self._statuses.values() if status.is_stale or status.task]
+        ours = [status for status in mine if status.is_stale or status.task]
         tries = [status.task or self._begin(status) for status in ours]
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -283,6 +289,7 @@ class StatusSync:
         if status.wanted and status.stands == NOTHING:
             moment = MOMENT
         while status.is_stale and not self._lacking:
+            await self._yield_to_others(status)
             await self._take_slot(status, max(retry_pause(failures + 1), moment))
             moment = 0.0
             if self.pace.is_resting and not self._closing:
@@ -293,6 +300,16 @@ class StatusSync:
                     failures = 0
             if failures and self._closing:
                 return
+
+    async def _yield_to_others(self, status: ThreadStatus) -> None:
+        """Wait while another worker's turn runs in the thread: it may end without a status to clear."""
+        while status.yields and not self.deserted(status.thread):
+            status.waits = True
+            try:
+                await self.web.clock.sleep(YIELD_SECONDS)
+            finally:
+                status.waits = False
+        status.yields = False
 
     async def _take_slot(self, status: ThreadStatus, least: float) -> None:
         """Wait for a slot. Statuses of a dead daemon go one by one, so as not to delay current work."""
@@ -337,10 +354,8 @@ class StatusSync:
 
     def _failed(self, status: ThreadStatus, error: FencedError | SlackApiError | JournalError) -> bool:
         if isinstance(error, FencedError):
-            # The new holder of the lease sets the status, unless its work is done already.
-            status.wanted = None
-            if self.deserted(status.thread):
-                status.wanted, status.hold = NOTHING, no_lease_check
+            # The new holder of the lease sets the status; what stands after its work is cleared.
+            status.wanted, status.hold, status.yields = NOTHING, no_lease_check, True
             return True
         if isinstance(error, JournalError):
             return False

@@ -7,9 +7,9 @@ import gc
 from pathlib import Path
 
 from daemon.engine.exceptions import FencedError
-from daemon.kinds import SoulTurnBegan
+from daemon.kinds import SoulTurnBegan, SoulTurnEnded
 from daemon.slack.places import slack_place
-from daemon.slack.status import MOMENT, ThreadStatus
+from daemon.slack.status import MOMENT, YIELD_SECONDS, ThreadStatus
 from daemon.slack.surface import SlackSurface
 from tests.slack.office import OPEN, Office, access, office, until
 from tests.slack.signs import LINE, SESSION, called, lines, ours, sessions, show
@@ -170,6 +170,10 @@ async def test_a_successor_s_sign_is_left_alone(here: Office) -> None:
     here.slack.speaker.status(thread, "", lost)
     await until(lambda: not here.slack.speaker.busy)
     assert lines(here) == ["is musing…"]
+    [half] = here.journal.pending_entries(SoulTurnBegan, thread=thread)
+    await here.journal.append(thread, SoulTurnEnded(outcome="completed"), key="over", closes=[half.seq])
+    await here.clock.advance(YIELD_SECONDS)
+    await until(lambda: lines(here) == sessions(here) == [])
 
 
 async def test_the_wish_of_the_next_turn_outlives_the_refusal_of_the_last(here: Office) -> None:
