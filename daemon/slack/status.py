@@ -447,7 +447,7 @@ class SlackStatus:
         Its lease permits this until another attempt begins, which sets its own status.
         """
         attempts = self._journal.latest_attempts(since=self._mark())
-        for thread, epoch in attempts[-MOST:]:
+        for thread, epoch in reversed(attempts[-MOST:]):
             place = self._place(thread)
             if place:
                 self._repairing = True
@@ -455,7 +455,7 @@ class SlackStatus:
                     sign.mark_unknown(thread, place, self._held(thread, epoch))
 
     def begin_shared(self) -> None:
-        """Clear statuses that other daemons have left: all, or if others live, those of daemons that ended."""
+        """Clear statuses that other daemons have left: all, or only of daemons that ended if others live."""
         ended = None
         if self._share.daemon_count > 1:
             found: list[Entry[WorkerStopped | WorkerDied]]
@@ -474,7 +474,8 @@ class SlackStatus:
     def _clear_left(self, lives: Container[int] | None) -> None:
         """Clear the statuses of attempts in these worker starts; None: in all but this daemon's."""
         marks = self._life_marks()
-        for thread, epoch in self._journal.latest_attempts(since=self._mark())[-MOST:]:
+        attempts = self._journal.latest_attempts(since=self._mark())
+        for thread, epoch in reversed(attempts[-MOST:]):  # the newest may be looked at now
             life, root = self._life_of(epoch), root_of(thread)
             place = self._place(root)
             is_left = life != self._life and (lives is None or life in lives)

@@ -148,12 +148,13 @@ class KillRun:
             for one in up[: 2 if kind == "two" else 1]:
                 await self.hit_one(one, kind)
 
-    async def hit_one(self, one: Member, kind: str) -> None:
+    async def hit_one(self, one: Member, kind: str, seconds: float = 0.0) -> None:
+        """Hit a daemon for these seconds; 0 draws them."""
         match kind:
             case "pause":
-                one.pause(self.draw.choice([1.0, 3.0, 8.0, 20.0]))
+                one.pause(seconds or self.draw.choice([1.0, 3.0, 8.0, 20.0]))
             case "cut":
-                one.cut_until = monotonic() + self.draw.uniform(1, 12)
+                one.cut_until = monotonic() + (seconds or self.draw.uniform(1, 12))
                 self.draw.choice([one.proxy.cut, one.proxy.refuse])()
             case "slow":
                 one.cut_until = monotonic() + self.draw.uniform(3, 6)

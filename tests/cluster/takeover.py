@@ -28,7 +28,7 @@ async def takeover(run: KillRun, kind: str) -> float | None:
     await look_until(lambda: len(_streaming(run, since)) > 2, LONGEST)
     daemon = _streaming(run, since)[-1].daemon
     hit_at, seen = time(), len(run.world.effects)
-    await run.hit_one(run.members.all[daemon], kind)
+    await run.hit_one(run.members.all[daemon], kind, 15.0)
     others = lambda: [e for e in run.world.effects[seen:] if e.daemon not in ("", daemon)]  # noqa: E731
     deadline = monotonic() + LONGEST
     while not others() and monotonic() < deadline:
@@ -65,5 +65,6 @@ async def main(times: int, kinds: Sequence[str], **settings: str) -> Mapping[str
 
 
 if __name__ == "__main__":
-    _, many, *rest = sys.argv
-    asyncio.run(main(int(many), rest[0].split(",") if rest else ["kill", "pause", "cut"]))
+    _, many, *rest = [one for one in sys.argv if "=" not in one]
+    given = dict(one.split("=", 1) for one in sys.argv if "=" in one)
+    asyncio.run(main(int(many), rest[0].split(",") if rest else ["kill", "pause", "cut"], **given))
