@@ -34,6 +34,7 @@ from daemon.engine.journal.log_transfer import (
     last_of_log,
     log_rows,
 )
+from daemon.engine.journal.postgres_log import from_log
 from daemon.engine.journal.reader import JournalReader
 from daemon.engine.journal.writer import WritableTables
 from daemon.engine.kinds import with_engine_kinds
@@ -68,6 +69,7 @@ def move_to_log(path: Path, url: str, *, tail: bool) -> Iterator[str]:
         yield f"{path}: {_verified(tables, move.kinds)}"
         with _as_unreachable(url), closing(connect_to_server(url, NAME)) as connection:
             yield _transfer(move, tables, connection, tail=tail)
+            yield from _missing_still(connection)
     yield (
         f"{path} stays, as the copy of this machine. With DATABASE_URL={move.where} and the user and password"
         " in .env, the daemon goes on there."
@@ -104,6 +106,19 @@ def _transfer(move: JournalMove, tables: WritableTables, connection: Connection,
         mark_as_copy(tables.connection, log_id)
     tables.commit()
     return done
+
+
+def _missing_still(connection: Connection) -> Iterator[str]:
+    """Yield a line for each machine whose copy has entries that the log lacks even now."""
+    rows = connection.execute(
+        "select machine, has - (select max(seq) from entry) from soul_copy"
+        " where has > (select max(seq) from entry) order by has"
+    )
+    for machine, missing in rows:
+        yield (
+            f"The copy of {from_log(machine)} has {missing} entries more: run `move --to URL --tail` there,"
+            " too. Until then nothing is written. If its disk is gone: `python -m daemon drop-copy NAME`."
+        )
 
 
 def _fill(move: JournalMove, tables: WritableTables, connection: Connection, *, tail: bool) -> str:

@@ -22,6 +22,7 @@ from daemon.cluster.schema import prepare_log, value
 from daemon.engine.exceptions import CopyAhead, JournalError, JournalLocked, JournalMisplaced
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.journal_file import hold_lock
+from daemon.engine.journal.log_transfer import FOLD_CLOSED, FOLD_LEASES, FOLD_PENDING
 from daemon.engine.journal.reader import open_reader
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.journal.verify import verify
@@ -68,7 +69,10 @@ def lose(url: str, last: int) -> None:
     """Let the log lose all entries after the first `last`, as a failover may."""
     with connected(url) as connection, connection.transaction():
         connection.execute("delete from entry where seq > %s", (last,))
-        connection.execute("delete from pending where seq > %s", (last,))
+        connection.execute("delete from pending")
+        connection.execute("delete from lease")
+        for fold in (FOLD_PENDING, FOLD_CLOSED, FOLD_LEASES):
+            connection.execute(fold, (0,))
 
 
 def home(journal: Path, tmp_path: Path) -> Path:
@@ -269,6 +273,22 @@ def test_the_tail_writes_back_what_a_failover_lost(journal: Path, log_url: str) 
     assert "7 entries written" in move(journal, log_url, tail=True)
     assert check_against_log(journal, log_url)[1]
     assert rows(journal) == before
+
+
+def test_the_tail_names_a_machine_whose_copy_has_more(journal: Path, log_url: str, tmp_path: Path) -> None:
+    move(journal, log_url)
+    less, last = tmp_path / "less.db", count(log_url)
+    lose(log_url, last - 3)
+    update_copy(less, log_url, "less")
+    lose(log_url, last - 7)
+    for path, machine in ((journal, "most"), (less, "less")):
+        with pytest.raises(CopyAhead):
+            update_copy(path, log_url, machine)
+    assert "The copy of most has 3 entries more: run `move --to URL --tail` there, too." in move(
+        less, log_url, tail=True
+    )
+    assert "The copy of" not in move(journal, log_url, tail=True)
+    assert count(log_url) == last
 
 
 async def test_the_tail_is_refused_once_anything_else_was_appended(
