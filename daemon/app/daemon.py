@@ -35,7 +35,7 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.kinds import WorkerStarted
 from daemon.engine.worker import Worker
-from daemon.knowledge.forgetting import ForgettingService, MessageDeleter
+from daemon.knowledge.forgetting import ClearingElsewhere, ForgettingService, MessageDeleter
 from daemon.lifetime import failing_with, in_background, run_until_failure
 from daemon.ports import Open
 from daemon.prompts.elements import soul_name_in
@@ -227,6 +227,9 @@ async def _run_worker(
         await enter(make_supervisor(opened.secret, journal, clock, worker.wake, placement))
     clear = clear_after_forgetting(opened.services.settings, opened.options.rehearsal, opened.url)
     own_deletion = opened.services.slack.own_deletion
-    await enter(ForgettingService(journal, clock, worker.wake, world.to_forget, clear))
-    await enter(MessageDeleter(journal, clock, worker.wake, world.to_delete, own_deletion))
+    roles = machines.share if machines.share.is_shared else None
+    await enter(ForgettingService(journal, clock, worker.wake, world.to_forget, clear, roles))
+    await enter(MessageDeleter(journal, clock, worker.wake, world.to_delete, own_deletion, roles))
+    if roles:
+        await enter(ClearingElsewhere(journal, clock, clear))
     return worker

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from daemon.engine.clock import Clock
-from daemon.engine.event import Entry, Input, of_kind, part_key, root_of, seqs_of
+from daemon.engine.event import Entry, Event, Input, of_kind, part_key, root_of, seqs_of
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import erased_key
@@ -42,6 +42,7 @@ from daemon.kinds import (
 )
 from daemon.knowledge.provenance import ForgetScope, Provenance, QuotationFinder
 from daemon.knowledge.visibility import confirmed_at
+from daemon.lifetime import RoleHolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,33 +64,49 @@ class OwnMessageDeleter(Protocol):
 Work = TypeVar("Work")
 
 
+ERASER = "eraser"
+"""Role of the daemon that forgets and deletes for all that share the journal."""
+
 log = logging.getLogger(__name__)
 
 
 class BackgroundJob(ABC):
     """Context manager that calls `do_all` on entry, and whenever the event `wanted` is set.
 
-    Errors in `passing` are retried after `pause` seconds.
+    Errors in `passing` are retried after `pause` seconds. With `roles`, several daemons share the journal;
+    one of them has the job, also for entries of `kinds` that the others record.
     """
 
     name: ClassVar[str]
+    role: ClassVar[str] = ERASER
+    kinds: ClassVar[tuple[type[Event], ...]]
     passing: ClassVar[tuple[type[Exception], ...]]
     pause: ClassVar[float]
 
-    def __init__(self, clock: Clock, wanted: asyncio.Event) -> None:
+    def __init__(
+        self, journal: Journal, clock: Clock, wanted: asyncio.Event, roles: RoleHolder | None = None
+    ) -> None:
+        self._journal = journal
         self._clock = clock
         self._wanted = wanted
+        self._roles = roles
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._for_ever(), name=self.name)
-        self._task.add_done_callback(self._tell_of_an_end)
+        self._start(self._for_ever())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=self.name)
+        task.add_done_callback(self._tell_of_an_end)
+        self._tasks.append(task)
 
     @abstractmethod
     async def do_all(self) -> None: ...
@@ -105,13 +122,29 @@ class BackgroundJob(ABC):
         if failed:
             raise failed
 
+    async def _follow_others(self) -> None:
+        upto = self._journal.last_seq_of_all()
+        while True:
+            change = self._journal.next_change
+            newest = self._journal.change_counter(*self.kinds)
+            if newest > upto:
+                upto = newest
+                self._wanted.set()
+            await change.wait()
+
     async def _for_ever(self) -> None:
+        if self._roles:
+            await self._roles.hold(self.role)
+            self._start(self._follow_others())
+        told = ""
         while True:
             self._wanted.clear()
             try:
                 await self.do_all()
             except self.passing as error:
-                log.warning("%s failed, and is retried in %.0f s: %s", self.name, self.pause, error)
+                level = logging.DEBUG if str(error) == told else logging.WARNING
+                told = str(error)
+                log.log(level, "%s failed, and is retried in %.0f s: %s", self.name, self.pause, told)
                 await self._clock.sleep(self.pause)
             else:
                 await self._wanted.wait()
@@ -168,6 +201,7 @@ class ForgettingService(BackgroundJob):
     """Job that forgets content on request. `wake` is called with threads that have new entries."""
 
     name = "Forgetting"
+    kinds = (ForgetRequested,)
     passing = (JournalError, OSError)
     pause = 5.0
 
@@ -178,16 +212,23 @@ class ForgettingService(BackgroundJob):
         wake: Callable[[str], None],
         wanted: asyncio.Event,
         clear: Sequence[Clear] = (),
+        roles: RoleHolder | None = None,
     ) -> None:
-        super().__init__(clock, wanted)
-        self._journal = journal
+        super().__init__(journal, clock, wanted, roles)
         self._wake = wake
         self._clear = clear
 
     async def do_all(self) -> None:
-        for left in self._journal.pending_entries(EntriesForgotten):
-            await self._journal.erase(left)
-        await self.do_each(self._journal.pending_entries(ForgetRequested), self._forget)
+        wanted = list[Entry[Any]](self._journal.pending_entries(EntriesForgotten))
+        wanted += self._journal.pending_entries(ForgetRequested)
+        await self.do_each(wanted, self._do)
+
+    async def _do(self, wanted: Entry[Any]) -> None:
+        """Finish an erasure, or begin one: an erasure that waits for a machine holds up no other."""
+        if isinstance(wanted.event, EntriesForgotten):
+            await self._journal.erase(wanted)
+        else:
+            await self._forget(wanted)
 
     async def _forget(self, asked: Entry[ForgetRequested]) -> None:
         await ForgetRun(self._journal, self._clock, self._wake, self._clear, asked).run()
@@ -227,6 +268,9 @@ class ForgetRun:
             if not new:
                 break
             await self._forget(new)
+        for one in self._rounds:
+            if self._journal.is_pending(one.seq):
+                await self._journal.erase(one)
         await self._tell()
 
     @property
@@ -365,6 +409,32 @@ class ForgetRun:
         self._wake(asked.thread)
 
 
+class ClearingElsewhere(BackgroundJob):
+    """Job that clears programs' folders on this machine which another daemon has forgotten."""
+
+    name = "Clearing"
+    kinds = (EntriesForgotten,)
+    passing = (OSError,)
+    pause = 5.0
+
+    def __init__(self, journal: Journal, clock: Clock, clear: Sequence[Clear]) -> None:
+        super().__init__(journal, clock, asyncio.Event())
+        self._clear = clear
+        self._upto = 0
+
+    async def __aenter__(self) -> Self:
+        self._start(self._follow_others())
+        return await super().__aenter__()
+
+    async def do_all(self) -> None:
+        for forgotten in self._journal.entries_of_kind(EntriesForgotten, since=self._upto):
+            started = of_kind(ProgramStarted, self._journal.readable_entries(forgotten.event.seqs))
+            gone = ForgottenContent(person="", all=False, until=forgotten.at, started=started, said=())
+            for clear in self._clear:
+                await clear(gone)
+            self._upto = forgotten.seq
+
+
 DELETION_CHUNK = 25
 
 
@@ -372,6 +442,7 @@ class MessageDeleter(BackgroundJob):
     """Job that deletes the soul's messages on request. `wake` is called with affected threads."""
 
     name = "Deleting"
+    kinds = (DeleteRequested,)
     passing = (JournalError, PostFailed)
     pause = 30.0
 
@@ -382,9 +453,9 @@ class MessageDeleter(BackgroundJob):
         wake: Callable[[str], None],
         wanted: asyncio.Event,
         messages: OwnMessageDeleter,
+        roles: RoleHolder | None = None,
     ) -> None:
-        super().__init__(clock, wanted)
-        self._journal = journal
+        super().__init__(journal, clock, wanted, roles)
         self._wake = wake
         self._messages = messages
 

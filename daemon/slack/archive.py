@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -225,7 +225,10 @@ Take = Callable[[SlackMessage], Awaitable[None]]
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _GrowingMessage:
-    """Message that may grow. `message` is None until known; times are those of the steady clock."""
+    """Message that may grow. `message` is None until known; times are those of the steady clock.
+
+    `more` are further entries about it, of daemons that share the app.
+    """
 
     mark: Entry[GrowingMessageSeen]
     due: float
@@ -235,7 +238,15 @@ class _GrowingMessage:
     failures: int = 0
     changes: int = 0
     deleted: bool = False
+    more: list[Entry[GrowingMessageSeen]] = field(default_factory=list)
     stirred: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add_mark(self, mark: Entry[GrowingMessageSeen], now: float) -> None:
+        """Add an entry of another daemon, which has received an event."""
+        self.more.append(mark)
+        self.changes += 1
+        self.due = now + STILL
+        self.stirred.set()
 
     def apply_event(self, message: SlackMessage, now: float) -> None:
         known = self.message
@@ -264,6 +275,11 @@ class _GrowingMessage:
 
 
 class BotMessageTracker:
+    """Tracker of bots' messages.
+
+    Of daemons that share the app, one tracks and judges all: it follows the marks that the others record.
+    """
+
     def __init__(self, workspace: SlackWorkspace, archive: ConversationArchive, take: Take) -> None:
         self._workspace = workspace
         self._journal = workspace.journal
@@ -274,12 +290,46 @@ class BotMessageTracker:
         self._held: dict[tuple[str, str], _GrowingMessage] = {}
         self._deleted: deque[tuple[str, str]] = deque(maxlen=MOST_DELETED)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._share = workspace.share
+        self._is_tracking = not workspace.share.is_shared
+        self._recording = set[tuple[str, str]]()
+        """Messages whose marks this daemon is recording."""
 
     def begin(self) -> None:
-        """Resume the tracking of messages begun by an earlier process."""
+        """Resume the tracking of messages begun by an earlier process; with other daemons, once this one has
+        the role.
+        """
+        if self._share.is_shared:
+            self._start(self._track_for_all(), "bots' messages")
+            return
         for mark in self._journal.pending_entries(GrowingMessageSeen):
             if (mark.event.channel, mark.event.ts) not in self._held:
                 self._follow(mark)
+
+    async def _track_for_all(self) -> None:
+        await self._share.hold(ARCHIVES)
+        self._is_tracking = True
+        upto = self._journal.last_seq_of_all()
+        for mark in self._journal.pending_entries(GrowingMessageSeen):
+            self._follow_mark(mark)
+        while True:
+            change = self._journal.next_change
+            if self._journal.change_counter(GrowingMessageSeen) > upto:
+                for mark in self._journal.entries_of_kind(GrowingMessageSeen, since=upto):
+                    upto = mark.seq
+                    self._follow_mark(mark)
+            await change.wait()
+
+    def _follow_mark(self, mark: Entry[GrowingMessageSeen]) -> None:
+        where = (mark.event.channel, mark.event.ts)
+        held = self._held.get(where)
+        if where in self._recording:
+            return
+        if held is None:
+            if self._journal.is_pending(mark.seq):
+                self._follow(mark).due = self._web.clock.steady()
+        elif mark.seq not in {held.mark.seq, *(one.seq for one in held.more)}:
+            held.add_mark(mark, self._web.clock.steady())
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -287,7 +337,10 @@ class BotMessageTracker:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def is_holding(self, message: SlackMessage) -> bool:
-        return (message.channel, message.ts) in self._held
+        if (message.channel, message.ts) in self._held:
+            return True
+        marks = self._journal.pending_entries(GrowingMessageSeen) if self._share.is_shared else ()
+        return any((mark.event.channel, mark.event.ts) == (message.channel, message.ts) for mark in marks)
 
     async def hold(self, message: SlackMessage) -> None:
         """Record that a message may grow, and track it. Raises JournalError."""
@@ -297,10 +350,16 @@ class BotMessageTracker:
             if where in self._deleted:
                 return
             if held is None:
-                mark, is_new = await self._record_may_grow(message)
+                self._recording.add(where)
+                try:
+                    mark, is_new = await self._record_may_grow(message)
+                finally:
+                    self._recording.discard(where)
                 if not (is_new or self._journal.still_pending([mark.seq])):
                     return  # the event is repeated
-                held = self._follow(mark)
+                if not self._is_tracking:
+                    return  # the daemon that tracks follows the mark
+                held = self._held.get(where) or self._follow(mark)
             held.apply_event(message, self._web.clock.steady())
             held.deleted = where in self._deleted  # the deletion may arrive during the append
 
@@ -328,10 +387,13 @@ class BotMessageTracker:
     def _follow(self, mark: Entry[GrowingMessageSeen]) -> _GrowingMessage:
         held = _GrowingMessage(mark=mark, due=self._web.clock.steady() + STILL)
         self._held[mark.event.channel, mark.event.ts] = held
-        task = asyncio.create_task(self._until_whole(held), name=f"growing:{mark.event.ts}")
+        self._start(self._until_whole(held), f"growing:{mark.event.ts}")
+        return held
+
+    def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
-        return held
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -381,14 +443,15 @@ class BotMessageTracker:
         async with self._order.lock_for((mark.event.channel, mark.event.ts)):
             if held.changes != changes:
                 return False
-            await self._journal.append(
-                self._home,
-                MessageGrowthEnded(),
-                key=f"{mark.key}!grown",
-                author="core",
-                cause=mark.seq,
-                closes=[mark.seq],
-            )
+            for one in (mark, *held.more):
+                await self._journal.append(
+                    self._home,
+                    MessageGrowthEnded(),
+                    key=f"{one.key}!grown",
+                    author="core",
+                    cause=one.seq,
+                    closes=[one.seq],
+                )
             del self._held[mark.event.channel, mark.event.ts]
         return True
 
@@ -396,6 +459,9 @@ class BotMessageTracker:
         """Read the message again; return True if it is complete."""
         item = await self._shown(held)
         if item is None:
+            return True
+        if not item:
+            held.deleted |= self._share.is_shared  # another daemon may have received the deletion
             return True
         message = message_if_said(item, held.mark.event.channel, held.mark.event.where)
         if message is None:
@@ -412,9 +478,10 @@ class BotMessageTracker:
         return True
 
     async def _shown(self, held: _GrowingMessage) -> Item | None:
+        """Read the message; empty if missing, None if Slack will never show it."""
         mark = held.mark.event
         try:
-            return await self._archive.read_message(mark.channel, mark.root, mark.ts)
+            return await self._archive.read_message(mark.channel, mark.root, mark.ts) or {}
         except SlackApiError as refusal:
             if held.message and is_permanent(refusal):
                 return None

@@ -327,14 +327,25 @@ class ChannelIdTable:
         self._team = team
         self._first: dict[str, str] = {}
         self._now: dict[str, str] = {}
+        self._upto = journal.last_seq_of_all()
         for entry in reversed([*journal.latest_first(workspace_thread(team), ChannelMoved)]):
             self._apply_move(entry.event)
 
     def first_id(self, channel: str) -> str:
+        self._fold()
         return self._first.get(channel, channel)
 
     def current_id(self, channel: str) -> str:
+        self._fold()
         return self._now.get(channel, channel)
+
+    def _fold(self) -> None:
+        """Apply moves that other daemons have recorded."""
+        if self._journal.change_counter(ChannelMoved) > self._upto:
+            for entry in self._journal.entries_of_kind(ChannelMoved, since=self._upto):
+                self._upto = entry.seq
+                if entry.event.team == self._team:
+                    self._apply_move(entry.event)
 
     async def record_move(self, event: Mapping[str, Any]) -> str:
         """Record a channel's new id; return its first one. Raises JournalError and MalformedPayload."""
@@ -353,6 +364,7 @@ class ChannelIdTable:
         return first
 
     def translate_event(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._fold()
         if not self._first:
             return event
         channel, item = event.get("channel"), event.get("item")

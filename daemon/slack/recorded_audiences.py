@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daemon.engine.event import Entry
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import AudienceChanged, ConversationOpened
 
@@ -38,7 +39,9 @@ class RecordedAudiences:
     def _fold(self) -> None:
         if self._journal.change_counter(AudienceChanged, ConversationOpened) <= self._upto:
             return
-        for entry in self._journal.entries_of_kind(AudienceChanged, ConversationOpened, since=self._upto):
+        found: list[Entry[AudienceChanged | ConversationOpened]]
+        found = self._journal.entries_of_kind(AudienceChanged, ConversationOpened, since=self._upto)
+        for entry in found:
             self._upto = entry.seq
             if entry.event.team == self._team and not entry.key.startswith(GUESTS):
                 self._add(entry.event.channel, entry.seq, entry.event.audience)

@@ -18,11 +18,11 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.clock import Clock
-from daemon.engine.event import root_of
+from daemon.engine.event import Entry, root_of
 from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.execution import Hold, no_lease_check
 from daemon.engine.journal.journal import Journal
-from daemon.engine.kinds import TurnBegan, TurnResumed, WorkerStopped
+from daemon.engine.kinds import TurnBegan, TurnResumed, WorkerDied, WorkerStopped
 from daemon.kinds import ConversationOpened, LifeStatusCleared, SoulTurnBegan, StatusCleared
 from daemon.slack.app_share import AppShare, WholeApp
 from daemon.slack.directory import workspace_thread
@@ -432,7 +432,9 @@ class SlackStatus:
         self._life = life
         ended = None
         if self._share.daemon_count > 1:
-            ended = {one.event.life for one in self._journal.entries_of_kind(WorkerStopped)}
+            found: list[Entry[WorkerStopped | WorkerDied]]
+            found = self._journal.entries_of_kind(WorkerStopped, WorkerDied)
+            ended = {one.event.life for one in found}
         self._clear_left(ended)
 
     def clear_life(self, life: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from daemon.engine.journal.verify import verify
 from daemon.engine.kinds import EntriesErased, EntriesForgotten, InputsReceived, StepResult, TurnBegan
 from tests.attention import until
 from tests.clock import FakeClock
+from tests.cluster.proxy import TcpProxy
 from tests.engine.scenario import Said
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server, run_folder
 
@@ -28,7 +28,6 @@ __all__ = ["log_url", "postgres_server"]
 pytestmark = NEEDS_POSTGRES
 
 SECRET = "marzipan"
-ANOTHER = "Another daemon erases words from the log right now."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +48,13 @@ class Office:
     def words_in_copy(self, machine: str) -> int:
         return sum(path.read_bytes().count(SECRET.encode()) for path in (self.home / machine).iterdir())
 
+    def analyze(self) -> None:
+        with connect(self.url, "test") as connection:
+            connection.execute("analyze entry")
+
     def words_in_log(self) -> int:
         """Count the secret in the database's files and statistics, but not in its write-ahead log."""
         with connect(self.url, "test") as connection:
-            connection.execute("analyze entry")
             connection.execute("checkpoint")
             kept = [
                 str(row) for row in connection.execute("select * from pg_stats where tablename = 'entry'")
@@ -64,7 +66,7 @@ class Office:
 
 
 @pytest.fixture
-def office(log_url: str, tmp_path: Path) -> Iterator[Office]:
+def office(log_url: str, tmp_path: Path) -> Office:
     with closing(connect(log_url, "test")) as connection:
         install_log(connection)
     return Office(url=log_url, home=tmp_path)
@@ -90,6 +92,7 @@ async def test_words_leave_the_log_and_every_copy(office: Office) -> None:
         assert office.words_in_log()
         assert office.words_in_copy("oak")
         assert office.words_in_copy("elm")
+        office.analyze()
         before = elm.erasures
         await forget(oak, others)
         await until(lambda: elm.entries_of_kind(EntriesErased))
@@ -147,12 +150,29 @@ async def test_an_erasure_that_was_interrupted_goes_on_at_another_daemon(office:
         await oak.append("soul", event, key="wish")  # killed here
     async with office.journal("oak") as oak, office.journal("elm") as elm:
         [left] = elm.pending_entries(EntriesForgotten)
-        done = await asyncio.gather(elm.erase(left), oak.erase(left), return_exceptions=True)
-        assert [str(error) for error in done if error] in ([], [ANOTHER])
-        await until(lambda: elm.entries_of_kind(EntriesErased))
+        await asyncio.gather(elm.erase(left), oak.erase(left))
         assert not elm.pending_entries(EntriesForgotten)
         await elm.erase(left)
         assert len(elm.entries_of_kind(EntriesErased)) == 1
+    assert (office.words_in_log(), office.words_in_copy("oak"), office.words_in_copy("elm")) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "step", ["update entry", "backend_xmin", "vacuum", "set clean", "select machine", "erased"]
+)
+async def test_an_erasure_that_was_cut_off_anywhere_goes_on(office: Office, step: str) -> None:
+    with TcpProxy(office.url) as proxy:
+        cut_off = Office(url=proxy.url, home=office.home)
+        async with office.journal("elm"), cut_off.journal("oak") as oak:
+            said = await say(oak, 3)
+            proxy.lose_answer(step.encode())
+            try:
+                await forget(oak, said)
+            except JournalError:
+                [left] = oak.pending_entries(EntriesForgotten)
+                await oak.erase(left)
+            assert proxy.lost.is_set()
+            assert len(oak.entries_of_kind(EntriesErased)) == 1
     assert (office.words_in_log(), office.words_in_copy("oak"), office.words_in_copy("elm")) == (0, 0, 0)
 
 

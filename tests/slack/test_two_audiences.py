@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from daemon.engine.event import Entry
 from daemon.kinds import AudienceChanged, ConversationOpened
 from rehearsal.people import ALICE, BOB, CAROL
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
@@ -35,7 +36,7 @@ def call(number: int, user: str = ALICE.id) -> dict[str, Any]:
 
 def recorded(here: Office) -> list[str]:
     """Return the channel's audiences in order."""
-    entries = here.entries(ConversationOpened, AudienceChanged)
+    entries: list[Entry[Any]] = here.journal.entries_of_kind(ConversationOpened, AudienceChanged)
     return [entry.event.audience for entry in entries if entry.event.channel == GENERAL]
 
 

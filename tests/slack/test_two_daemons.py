@@ -12,6 +12,7 @@ import pytest
 from daemon.kinds import ConversationOpened, IncomingMessage, OverheardMessage, StopRequest
 from daemon.slack.inbox import ORIGINAL_PATIENCE
 from rehearsal.people import ALICE, BOB
+from tests.attention import rest
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.slack.office import ME, until
 from tests.slack.test_order import ANSWER, CALL, LATER, REPLY, ROOT, addresses
@@ -72,18 +73,21 @@ async def test_a_change_at_one_daemon_before_its_message_at_another_follows_it(
 
 async def test_an_edit_waits_while_another_daemon_records_its_message(two: TwoDaemons) -> None:
     await two.event_to(two.a, CALL)
+    await two.event_to(two.b, {**ANSWER, "ts": "1789999995.900001"})  # so that it knows Bob
     reply = {**ANSWER, "text": "and <@U0UNKNOWN01>?"}
     new = {"user": BOB.id, "ts": REPLY, "thread_ts": ROOT, "text": "and us?", "edited": {"ts": LATER}}
     edit = {**reply, "subtype": "message_changed", "message": new, "previous_message": reply, "ts": LATER}
     two.a.wire.held["users.info"] = asyncio.Event()
+    asked = len(two.a.wire.told("users.info"))
     await two.hand_over(two.a, reply)
-    await until(lambda: len(two.a.wire.told("users.info")) > 2)
+    await until(lambda: len(two.a.wire.told("users.info")) > asked)
     await two.hand_over(two.b, edit)
+    await rest()
     two.a.wire.held["users.info"].set()
     await two.settle()
     heard = two.a.one(OverheardMessage)
     assert heard.event.text == "and us?"
-    assert [entry.seq < heard.seq for entry in two.a.entries(IncomingMessage)] == [True, True]
+    assert [entry.seq < heard.seq for entry in two.a.entries(IncomingMessage)] == [True, True, True]
 
 
 async def test_an_edit_of_a_message_that_nobody_records_waits_only_for_a_moment(two: TwoDaemons) -> None:

@@ -84,7 +84,9 @@ class SharedNotebook(FaultyDisk, SharedJournal):
     def __init__(self, path: Path, clock: FakeClock, url: str, name: str) -> None:
         folder = path / name
         folder.mkdir()
-        SharedJournal.__init__(self, folder / "journal.db", clock, SOUL_KINDS, url=url, name=name)
+        SharedJournal.__init__(
+            self, folder / "journal.db", clock, SOUL_KINDS, url=url, name=name, machine=name
+        )
         self.lost = set()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +31,9 @@ from daemon.engine.journal.writer import (
 from daemon.engine.kinds import EntriesForgotten
 
 LOCK_SECONDS = 3
-"""Seconds that a rewrite waits for readers of the table: meanwhile it holds up everybody else."""
+"""Seconds that an erasure waits for other erasures, and a rewrite for readers of the table: meanwhile, that
+holds up everybody else.
+"""
 
 ERASING_LOCK = 7306
 """First key of the advisory lock of who erases."""
@@ -69,8 +71,7 @@ class LogEraser:
 
     def clean_log(self, forgotten: Iterable[Forgotten]) -> None:
         """Remove the words of all these entries from the log. Raises JournalError and psycopg.Error."""
-        if not self._log.try_lock(ERASING_LOCK):
-            raise JournalError("Another daemon erases words from the log right now.")
+        _await(lambda: self._log.try_lock(ERASING_LOCK), "Another daemon erases words from the log.")
         clean = self._log.clean_upto()
         left = [one for one in forgotten if one.by > clean]
         if left:
@@ -116,11 +117,7 @@ def await_snapshots(shared: PostgresLog) -> None:
     """Wait until no transaction sees the log as it was. Raises JournalError if one goes on to."""
     db = shared.connection
     [[now]] = db.execute("select pg_current_xact_id()::xid::text").fetchall()
-    until = time.monotonic() + LOCK_SECONDS
-    while db.execute(OLD_SNAPSHOTS, (now,)).fetchone():
-        if time.monotonic() > until:
-            raise JournalError(STILL_SEEN)
-        time.sleep(0.02)
+    _await(lambda: not db.execute(OLD_SNAPSHOTS, (now,)).fetchone(), STILL_SEEN)
 
 
 OLD_SNAPSHOTS = """select 1 from pg_stat_activity
@@ -131,6 +128,14 @@ STILL_SEEN = (
     "Forgotten words stay in the log's table for now: a transaction that began before they were blanked is"
     " open (a backup, a replica or an idle session)."
 )
+
+
+def _await(is_so: Callable[[], bool], else_fails: str) -> None:
+    until = time.monotonic() + LOCK_SECONDS
+    while not is_so():
+        if time.monotonic() > until:
+            raise JournalError(else_fails)
+        time.sleep(0.02)
 
 
 def rewrite_table(shared: PostgresLog) -> None:
