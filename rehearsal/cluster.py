@@ -32,6 +32,7 @@ MISCONFIGURED = 78
 """Exit status of a daemon that no new start would help."""
 
 REAL_SERVICES = (
+    "DATABASE_URL",
     "SLACK_BOT_TOKEN",
     "SLACK_APP_TOKEN",
     "ANTHROPIC_API_KEY",
@@ -55,9 +56,11 @@ class RunningCluster:
     daemons: list[ClusterProgram]
     has_link: bool = False
 
-    def introduce(self, daemon: ClusterProgram, link: str) -> None:
+    def introduce(self, daemon: ClusterProgram, ready: str) -> None:
         """Print where a daemon is and, once, a link that opens the page with its chat."""
-        say(daemon.name, f"{link}  (process {daemon.pid})")
+        link = ready.split()[-1]
+        does = "standing by" if "standing by" in ready else "at work"
+        say(daemon.name, f"{link}  ({does}, process {daemon.pid})")
         if not self.has_link:
             _, asks, token = link.partition("/?")
             say("chat", f"{self.front}{asks}{token}")
@@ -87,13 +90,21 @@ def daemon_settings(database: str, world: str) -> Mapping[str, str]:
     }
 
 
+def daemon_of(name: str, home: Path, shared: Mapping[str, str]) -> ClusterProgram:
+    """Return a daemon with a name, a folder and a port of its own, which it keeps."""
+    env = environment(home / name, **shared, MACHINE=name, PORT=str(free_port()))
+    return ClusterProgram(name=name, command=(), environment=env, tell=partial(say, name))
+
+
 @asynccontextmanager
-async def run_program(name: str, command: tuple[str, ...], **env: str) -> AsyncIterator[ClusterProgram]:
-    program = ClusterProgram(name=name, command=command, environment=env, tell=partial(say, name))
+async def run_world(home: Path) -> AsyncIterator[str]:
+    """Run a rehearsed Slack and a rehearsed Claude; yield their address."""
+    env = environment(home / "world", PORT="0")
+    world = ClusterProgram(name="world", command=("rehearse",), environment=env, tell=partial(say, "world"))
     try:
-        yield program
+        yield (await world.start()).split()[-1]
     finally:
-        await program.end()
+        await world.end()
 
 
 @asynccontextmanager
@@ -102,21 +113,19 @@ async def run_cluster(home: Path, count: int) -> AsyncIterator[RunningCluster]:
     async with AsyncExitStack() as stack:
         database = stack.enter_context(run_postgres(home / "postgres"))
         say("postgres", database)
-        world = await stack.enter_async_context(
-            run_program("world", ("rehearse",), **environment(home / "world", PORT="0"))
-        )
-        address = await world.start()
+        address = await stack.enter_async_context(run_world(home))
         say("world", f"{address}  (a rehearsed Slack and a rehearsed Claude)")
-        daemons = list[ClusterProgram]()
-        for number in range(1, count + 1):
-            name, port = f"machine-{number}", str(free_port())
-            shared = daemon_settings(database, address)
-            env = environment(home / name, **shared, MACHINE=name, PORT=port)
-            daemons.append(await stack.enter_async_context(run_program(name, (), **env)))
+        daemons = [
+            daemon_of(f"machine-{number}", home, daemon_settings(database, address))
+            for number in range(1, count + 1)
+        ]
         pages = [f"http://127.0.0.1:{one.environment['PORT']}" for one in daemons]
         front = await stack.enter_async_context(run_front(address, lambda: pages))
-        yield RunningCluster(front, daemons)
-        say("end", "of the daemons, the world and PostgreSQL")
+        try:
+            yield RunningCluster(front, daemons)
+        finally:
+            say("end", "of the daemons, the world and PostgreSQL")
+            await asyncio.gather(*(daemon.end() for daemon in daemons))
 
 
 async def keep_running(cluster: RunningCluster, daemon: ClusterProgram) -> None:

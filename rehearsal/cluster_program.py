@@ -38,7 +38,7 @@ class ClusterProgram:
     _lines: deque[str] = field(default_factory=lambda: deque(maxlen=SHOWN_LINES))
 
     async def start(self) -> str:
-        """Start it; return the address that its ready line ends with. Raises NotStarted."""
+        """Start it; return its ready line, which ends with an address. Raises NotStarted."""
         self.process = await asyncio.create_subprocess_exec(
             *tied_command([sys.executable, "-m", "daemon", *self.command]),
             cwd=PROJECT,
@@ -52,7 +52,7 @@ class ClusterProgram:
         async for line in self._output():
             self._lines.append(line)
             if line.startswith("ready"):
-                return line.split()[-1]
+                return line
         await self.process.wait()
         raise NotStarted(f"{self.name} did not start:\n" + "\n".join(self._lines))
 

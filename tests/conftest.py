@@ -17,17 +17,23 @@ from tests.machine import folder, without_certificates
 
 TOOLS = ("hypothesis", "playwright")
 """Tools of requirements-dev.txt."""
+OVER_LOG = os.environ.get("JOURNAL") == "postgres"
+"""Every journal that a test opens is over a log in PostgreSQL."""
 FEW = 40
 """Examples of a property in `make test`, always the same ones."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     without_certificates()
-    if os.environ.get("JOURNAL") == "postgres" and not is_controller(config):
-        shared_log = importlib.import_module("tests.shared_log")
-        config.add_cleanup(shared_log.put_in_place().close)
+    if OVER_LOG and not is_controller(config):
+        config.add_cleanup(shared_log().put_in_place().close)
     if importlib.util.find_spec("hypothesis"):
         never_late(importlib.import_module("hypothesis"), config.getoption("--hypothesis-profile", None))
+
+
+def shared_log() -> Any:
+    """Return the module that opens journals over a log, which needs psycopg."""
+    return importlib.import_module("tests.shared_log")
 
 
 def is_controller(config: pytest.Config) -> bool:
@@ -48,11 +54,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if OVER_LOG:
+        left = [item for item in items if shared_log().is_about_file(item)]
+        deselect(config, items, left)
     if config.getoption("soak"):
         return
     left = [item for item in items if item.get_closest_marker("soak")]
+    deselect(config, items, left)
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item]) -> None:
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if not item.get_closest_marker("soak")]
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,6 +18,8 @@ from rehearsal.shared_postgres import share_postgres
 NEEDS_POSTGRES = pytest.mark.skipif(
     programs_folder() is None, reason="PostgreSQL is not installed: make postgres"
 )
+RUN = "PYTEST_XDIST_TESTRUNUID"
+"""Variable that names a run in the workers of pytest-xdist."""
 SESSIONS = ("-c", "max_connections=400")
 """Workers of a run share the server, and each daemon of theirs has several connections."""
 
@@ -31,8 +33,12 @@ def postgres_server() -> Iterator[str]:
 
 def run_folder() -> Path:
     """Return the folder of this run's server: the same in all its processes."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"{os.getpid()}"
-    return Path(tempfile.gettempdir()) / f"soul-postgres-{run}"
+    return Path(tempfile.gettempdir()) / f"soul-postgres-{run_name()}"
+
+
+def run_name() -> str:
+    """Return the name of this run, which all its workers have in common."""
+    return os.environ.get(RUN) or f"{os.getpid()}"
 
 
 @pytest.fixture

@@ -2,46 +2,103 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+import hashlib
+import sqlite3
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import daemon.engine.journal.journal as journal_module
-from daemon.engine.clock import Clock
-from daemon.engine.event import Event
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.postgres_log import connect, install_log
 from daemon.engine.journal.shared_journal import SharedJournal
-from daemon.engine.journal.writer import JournalWriter
 from rehearsal.postgres_server import FAST
 from rehearsal.shared_postgres import share_postgres
 from tests.postgres import SESSIONS, new_log, run_folder
 
-SETTING = "JOURNAL"
+ABOUT_FILES = {
+    "engine/test_digests.py": (
+        "an_older_journal_gets_its_digests",
+        "a_disk_that_is_full_keeps_no_daemon_from_its_start",
+        "what_was_damaged_before_gets_a_digest",
+        "a_kill_at_any_commit_of_it",
+    ),
+    "engine/test_opening.py": (
+        "a_file_that_is_damaged_is_no_file_that_is_busy",
+        "a_folded_table_that_is_wrong_is_made_anew",
+        "a_damaged_entry_hides_no_other_one",
+        "what_an_entry_closes_may_be_damaged",
+    ),
+    "engine/test_recent_entries.py": ("what_another_daemon_writes_is_seen",),
+    "engine/test_unawaited.py": (
+        "what_the_world_may_see_waits_for_what_came_before",
+        "what_follows_on_something_that_could_not_be_written",
+        "what_was_paid_for_meanwhile_is_not_paid_again",
+    ),
+    "engine/test_unhashing.py": (
+        "a_kill_at_any_commit_leaves_none",
+        "damage_in_the_same_execution_keeps_nothing",
+    ),
+    "engine/test_erasing.py": (
+        "what_cannot_be_deleted_beside_it_holds_it_up",
+        "a_kill_at_any_commit_ends_forgotten",
+        "somebody_who_reads_it_as_it_was_holds_it_up",
+        "a_disk_that_is_too_small_for_it",
+        "what_was_folded_of_it_beside_the_journal",
+    ),
+}
+"""Tests of the SQLite file and its writer, by beginnings of their names: they alter the file, count its
+commits, or let one fail.
+"""
 
 
-def is_asked_for() -> bool:
-    return os.environ.get(SETTING) == "postgres"
+def is_about_file(item: pytest.Item) -> bool:
+    """True if a test is of the journal's file, and has no sense over a log."""
+    path = item.path.as_posix()
+    return any(
+        path.endswith(file) and item.name.startswith(f"test_{name}")
+        for file, names in ABOUT_FILES.items()
+        for name in names
+    )
 
 
-@dataclass(slots=True)
+def is_copy(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            return bool(db.execute("select 1 from sqlite_master where name = 'copy_of'").fetchone())
+    except sqlite3.Error:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
 class LogsOfFiles:
-    """Logs by the files of their copies. A journal opened where no file is begins a log of its own."""
+    """Logs by the files of their copies, noted in a folder that forked processes share.
+
+    A journal opened where no file is begins a log of its own.
+    """
 
     server: str
-    urls: dict[Path, str] = field(default_factory=dict)
+    notes: Path
 
     def url_for(self, path: Path) -> str | None:
-        """Return the log of this copy; None if the file is a journal without a log."""
-        path = path.absolute()
+        """Return the log of this copy; None if the file is a journal without a log.
+
+        Skips a test that opens a duplicate of a copy: it wants the journal as it was then.
+        """
+        note = self.notes / hashlib.sha256(bytes(path.absolute())).hexdigest()
         if path.exists():
-            return self.urls.get(path)
-        url = self.urls[path] = new_log(self.server)
+            if note.exists():
+                return note.read_text(encoding="utf-8")
+            if is_copy(path):
+                pytest.skip("about a journal's file: it is duplicated")
+            return None
+        url = new_log(self.server)
         with connect(url, "tests") as connection:
             install_log(connection)
+        note.write_text(url, encoding="utf-8")
         return url
 
 
@@ -49,25 +106,16 @@ def journal_over(logs: LogsOfFiles) -> Any:
     """Return a class in place of the journal's: over a log, unless its file was made without one."""
 
     class JournalOfTest(SharedJournal):
-        def __new__(
-            cls,
-            path: Path,
-            clock: Clock,
-            kinds: Iterable[type[Event]],
-            writer: type[JournalWriter] = JournalWriter,
-        ) -> Any:
-            if logs.url_for(path) is None:
-                return Journal(path, clock, kinds, writer)
-            return super().__new__(cls)
+        def __new__(cls, path: Path, *about: Any) -> Any:
+            url = logs.url_for(path)
+            if url is None:
+                return Journal(path, *about)
+            made = super().__new__(cls)
+            made.url = url
+            return made
 
-        def __init__(
-            self,
-            path: Path,
-            clock: Clock,
-            kinds: Iterable[type[Event]],
-            writer: type[JournalWriter] = JournalWriter,
-        ) -> None:
-            super().__init__(path, clock, kinds, writer, url=logs.urls[path.absolute()])
+        def __init__(self, path: Path, *about: Any) -> None:
+            super().__init__(path, *about, url=self.url)
 
     return JournalOfTest
 
@@ -76,6 +124,8 @@ def put_in_place() -> ExitStack:
     """Start the run's server, and let every module that is imported from now on open journals over it."""
     stack = ExitStack()
     server = stack.enter_context(share_postgres(run_folder(), *FAST, *SESSIONS))
+    notes = run_folder() / "logs"
+    notes.mkdir(exist_ok=True)
     stack.callback(setattr, journal_module, "Journal", Journal)
-    journal_module.Journal = journal_over(LogsOfFiles(server))  # type: ignore[misc]
+    journal_module.Journal = journal_over(LogsOfFiles(server, notes))  # type: ignore[misc]
     return stack

@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from socket import socket
 from typing import Any, TypeVar, cast
 
@@ -20,8 +20,11 @@ import psycopg
 from config import Settings
 from daemon.app.copy_commands import soul_schema, update_copy
 from daemon.app.machines import FollowDeath
+from daemon.app.peer_services import PeerServices
 from daemon.app.start_lines import STANDING_BY
 from daemon.app.waiting_page import waiting_page
+from daemon.app.wiring import INNER_LIFE
+from daemon.claude.model_places import ModelPlaces
 from daemon.cluster.daemon_facts import AtWork, DaemonFacts, DaemonRow
 from daemon.cluster.differences import find_differences
 from daemon.cluster.file_table import FileTable
@@ -33,6 +36,7 @@ from daemon.cluster.membership import HEARTBEAT_SECONDS, Membership
 from daemon.cluster.program_placement import PlacingDaemon, SharedPlacement
 from daemon.cluster.roles import ROLES, Roles
 from daemon.cluster.schema import claim_workspace
+from daemon.cluster.shared_places import SharedPlaces
 from daemon.cluster.shared_spending import SharedReservations
 from daemon.cluster.slack_share import SlackShare
 from daemon.cluster.tree_jobs import TreeJobs
@@ -72,6 +76,14 @@ NOT_YET = "AT_WORK=all cannot be used so far: one daemon works, and the others s
 AWAY = "The log does not answer{why}: nothing is acknowledged or begun until it does."
 
 
+@dataclass(frozen=True, slots=True)
+class SharedLimits:
+    """Limits of the workspace: dollars of the day, and places at the model server."""
+
+    reservations: CallReservations
+    places: ModelPlaces
+
+
 class ClusterServices:
     """Share of this daemon in a workspace of several."""
 
@@ -84,19 +96,22 @@ class ClusterServices:
         membership: Membership,
         server: ServerFacts,
         files: FileTable,
-        reservations: CallReservations,
+        queries: LogQueries,
+        limits: SharedLimits,
     ) -> None:
         self._settings = settings
         self._membership = membership
         self._server = server
         self.files = files
-        self.reservations: CallReservations | None = reservations
+        self.reservations: CallReservations | None = limits.reservations
+        self.places: ModelPlaces | None = limits.places
         self._journal: SharedJournal | None = None
         self._holding: asyncio.Task[None] | None = None
         self._wanting: list[asyncio.Task[None]] = []
         self.is_at_work = False
         self.roles = Roles(membership)
         self.share = SlackShare(membership, self.roles)
+        self.peers: PeerServices = PeerServices(settings, membership, self.roles, queries, self.confirm)
         self.clock = clock
         self.trees: TreeShare = AllTrees(lambda: membership.is_sure, follows=True)
         if settings.at_work == "all":
@@ -155,14 +170,15 @@ class ClusterServices:
         self.died.result()
         raise asyncio.CancelledError
 
+    async def confirm(self) -> None:
+        """Wait until this daemon is sure that it does not count as dead. Raises FencedError."""
+        while not self._membership.is_sure:
+            if self._membership.counted_as_dead:
+                raise FencedError("this daemon counts as dead")
+            await asyncio.sleep(HEARTBEAT_SECONDS / 10)
+
     def make_placement(self, journal: Journal) -> ProgramPlacement | None:
         membership = self._membership
-
-        async def confirm() -> None:
-            while not membership.is_sure:
-                if membership.counted_as_dead:
-                    raise FencedError("this daemon counts as dead")
-                await asyncio.sleep(HEARTBEAT_SECONDS / 10)
 
         def is_alive(worker: int) -> bool:
             return any(row.worker_id == worker for row in membership.alive)
@@ -172,11 +188,17 @@ class ClusterServices:
             PlacingDaemon(
                 machine=self._settings.machine_name,
                 worker_id=membership.worker_id,
-                has_role=lambda: self.roles.holds("inner life"),
+                has_role=lambda: self.roles.holds(INNER_LIFE),
                 is_alive=is_alive,
-                confirm=confirm,
+                confirm=self.confirm,
             ),
         )
+
+    async def connect_peers(self, stack: AsyncExitStack) -> None:
+        async def connect() -> object:
+            return await stack.enter_async_context(self.peers.connected(self.files))
+
+        await self._until_there(connect)
 
     async def admit(self, team: str, bot: str) -> None:
         def claim() -> None:
@@ -292,9 +314,12 @@ async def join_machines(settings: Settings, clock: Clock, listener: socket) -> A
         files = await enter(FileTable(url, membership.session_name("files")))
         queries = await enter(LogQueries(url, membership.session_name("asking")))
         reservations = await enter(SharedReservations(queries, membership.worker_id))
+        places = await enter(SharedPlaces(queries, membership.worker_id))
         shared_clock = time if isinstance(clock, SystemClock) else clock  # a clock of tests has its own time
-        services = ClusterServices(settings, shared_clock, membership, server, files, reservations)
+        limits = SharedLimits(reservations, places)
+        services = ClusterServices(settings, shared_clock, membership, server, files, queries, limits)
         stack.push_async_callback(services.close)
+        await services.connect_peers(stack)
         yield services
 
 

@@ -19,7 +19,6 @@ from daemon.app.start_lines import print_start_lines
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
-    clear_after_forgetting,
     make_processes,
     make_sandboxes,
     make_supervisor,
@@ -35,7 +34,7 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.kinds import WorkerStarted
 from daemon.engine.worker import Worker
-from daemon.knowledge.forgetting import ClearingElsewhere, ForgettingService, MessageDeleter
+from daemon.knowledge.forgetting import ForgettingService, MessageDeleter
 from daemon.lifetime import failing_with, in_background, run_until_failure
 from daemon.ports import Open
 from daemon.prompts.elements import soul_name_in
@@ -216,7 +215,9 @@ async def _run_worker(
     await enter(log_ended_turns(journal))
     await enter(in_background(world.budget.preload()))
     await draw_tag_suffix(journal)
-    if limits:
+    if limits and machines.share.is_shared and opened.secret.at_work == "all":
+        await enter(in_background(record_start(journal, limits, machines.share)))
+    elif limits:
         await record_start(journal, limits)
     worker = await enter(Worker(journal, clock, SoulProgram(world), grace=grace, share=machines.trees))
     await enter(in_background(watch_models(world)))
@@ -225,11 +226,8 @@ async def _run_worker(
     if limits:
         placement = machines.make_placement(journal)
         await enter(make_supervisor(opened.secret, journal, clock, worker.wake, placement))
-    clear = clear_after_forgetting(opened.services.settings, opened.options.rehearsal, opened.url)
     own_deletion = opened.services.slack.own_deletion
     roles = machines.share if machines.share.is_shared else None
-    await enter(ForgettingService(journal, clock, worker.wake, world.to_forget, clear, roles))
+    await enter(ForgettingService(journal, clock, worker.wake, world.to_forget, opened.clear, roles))
     await enter(MessageDeleter(journal, clock, worker.wake, world.to_delete, own_deletion, roles))
-    if roles:
-        await enter(ClearingElsewhere(journal, clock, clear))
     return worker

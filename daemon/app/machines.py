@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
+from pathlib import Path
 from typing import Any, Protocol
+
+from aiohttp import web
 
 from config import Settings
 from daemon.app.page_link import make_credentials
+from daemon.claude.model_places import ModelPlaces
 from daemon.console.access import PageCredentials, read_or_make_token
+from daemon.console.live_calls import LiveCalls, LiveThoughts
 from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
@@ -19,13 +24,48 @@ from daemon.kinds import SOUL_KINDS
 from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.settings.token_file import TokenFile
 from daemon.slack.app_share import AppShare, WholeApp
+from daemon.tools.connection import ServerOpener
 from daemon.turn.reservations import CallReservations
 
 FollowDeath = Callable[[str, int], Awaitable[None]]
 """Clean up after the daemon of a machine with a worker id."""
 
 
-class Machines(Protocol):
+PlaceServers = Callable[[ServerOpener], ServerOpener]
+"""Change of the function that opens connections to tool servers: one daemon alone runs each program."""
+
+
+class Peers(Protocol):
+    """Work of the daemons of a workspace for each other."""
+
+    def mount(self, app: web.Application) -> None:
+        """Answer the others at this daemon's port."""
+
+    def stating_digests(self, folder: Path, clock: Clock) -> AbstractAsyncContextManager[None]:
+        """State digests of this machine's files inside the block; `folder` holds the owner's texts."""
+
+    def show_thoughts(self, own: LiveCalls) -> LiveThoughts:
+        """Return the running calls of all daemons."""
+
+    def place_servers(self, journal: Journal) -> PlaceServers | None:
+        """Return how tool servers are placed; None if they all run here."""
+
+
+class NoPeers:
+    def mount(self, app: web.Application) -> None:
+        return
+
+    def stating_digests(self, folder: Path, clock: Clock) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    def show_thoughts(self, own: LiveCalls) -> LiveThoughts:
+        return own
+
+    def place_servers(self, journal: Journal) -> PlaceServers | None:
+        return None
+
+
+class WorkspaceShare(Protocol):
     """Share of this daemon in its workspace.
 
     `clock` is the same for all daemons, and `files` keep what each of them needs. `died` fails once the
@@ -38,6 +78,8 @@ class Machines(Protocol):
     trees: TreeShare
     lag: float
     reservations: CallReservations | None
+    places: ModelPlaces | None
+    peers: Peers
     died: asyncio.Future[None]
 
     async def make_credentials(self) -> PageCredentials:
@@ -90,12 +132,14 @@ class SingleDaemon:
     is_at_work = True
     lag = 0.0
     reservations: CallReservations | None = None
+    places: ModelPlaces | None = None
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self.clock = clock
         self.files: PrivateFiles = FolderFiles(settings.soul_home)
         self.share: AppShare = WholeApp()
+        self.peers: Peers = NoPeers()
         self.trees: TreeShare = AllTrees()
         self.died: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

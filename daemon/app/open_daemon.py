@@ -24,7 +24,7 @@ from daemon.app.discovery import (
     prompt_catalogue,
     with_samples,
 )
-from daemon.app.machines import Machines, SingleDaemon
+from daemon.app.machines import SingleDaemon, WorkspaceShare
 from daemon.app.page_link import write_address
 from daemon.app.soul_clients import SoulClients, mount_soul_server
 from daemon.app.status_view import StatusView, mount_status
@@ -32,6 +32,7 @@ from daemon.app.tool_services import ToolServices, make_tool_services
 from daemon.app.wiring import (
     DaemonServices,
     RehearsalMount,
+    clear_after_forgetting,
     make_answer_forms,
     make_claude,
     make_index,
@@ -55,6 +56,7 @@ from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.worker import Worker
+from daemon.knowledge.forgetting import Clear, ClearingElsewhere
 from daemon.knowledge.library import FolderLibrary
 from daemon.lifetime import RoleHolder
 from daemon.mind.steps import STEP_TEXTS
@@ -106,7 +108,8 @@ class TurnWaker:
 class OpenDaemon:
     """Daemon that shows its page and follows the journal, and takes no turns.
 
-    `secret` has the tokens of page and MCP clients, too. `own` are the owner's actions.
+    `secret` has the tokens of page and MCP clients, too. `own` are the owner's actions. `clear` removes what
+    this machine holds of forgotten entries.
     """
 
     url: str
@@ -118,40 +121,48 @@ class OpenDaemon:
     clients: SoulClients
     view: StatusView
     turns: TurnWaker
-    machines: Machines
+    clear: Sequence[Clear]
+    machines: WorkspaceShare
 
     @property
     def name(self) -> str:
         return soul_name_in(self.services.texts.current_text(SOUL_TEXT))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPort:
+    """Port of a daemon that has joined its workspace, and the guarded application to be served there."""
+
+    listener: socket
+    app: web.Application
+    url: str
+    credentials: PageCredentials
+    machines: WorkspaceShare
+
+
 @asynccontextmanager
 async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -> AsyncIterator[OpenDaemon]:
     """Show the page inside the block. Raises ConfigError and JournalError."""
-    folder, rehearsal = options.folder, options.rehearsal
-    files, own = OwnFiles(folder), _usable_actions(folder, options.samples)
+    files, own = OwnFiles(options.folder), _usable_actions(options.folder, options.samples)
     async with AsyncExitStack() as stack:
-        listener = _bind_port(stack, settings)
-        machines = await _join(stack, settings, clock, listener)
-        here, clock = url_of_socket(listener), machines.clock
-        credentials = await machines.make_credentials()
-        app = await _make_application(stack, settings, clock, rehearsal, credentials, machines.files)
+        port = await _open_port(stack, settings, clock, options.rehearsal)
+        machines, url = port.machines, port.url
         journal = await stack.enter_async_context(machines.open_journal(options.writer))
-        write_address(settings.address_path, here)
-        texts = _make_prompt_files(folder, journal, own, options.processes)
-        access, turns = make_slack_access(settings, rehearsal, here), TurnWaker()
-        slack = make_slack(settings, access, journal, clock, turns.wake, machines.share, machines.admit)
-        clients = await mount_soul_server(settings, app, folder, machines.make_token)
-        secret = replace(settings, console_token=credentials.token, mcp_token=clients.token)
-        tools = make_tool_services(
-            secret, clock, journal, folder, slack, here, options.servers, rehearsal, machines.files
+        write_address(settings.address_path, url)
+        texts, turns = _make_prompt_files(options.folder, journal, own, options.processes), TurnWaker()
+        access = make_slack_access(settings, options.rehearsal, url)
+        slack = make_slack(
+            settings, access, journal, machines.clock, turns.wake, machines.share, machines.admit
         )
-        services = await _make_services(stack, settings, machines, journal, texts, slack, tools, here)
-        view = mount_status(app, services, files, machines)
-        await _serve(stack, app, listener, slack)
+        clients = await mount_soul_server(settings, port.app, options.folder, machines.make_token)
+        secret = replace(settings, console_token=port.credentials.token, mcp_token=clients.token)
+        tools = _make_tools(secret, options, port, journal, slack)
+        services = await _make_services(stack, settings, machines, journal, texts, slack, tools, url)
+        view = mount_status(port.app, services, files, machines)
+        await _serve(stack, port, slack)
         yield OpenDaemon(
-            url=here,
-            credentials=credentials,
+            url=url,
+            credentials=port.credentials,
             services=services,
             secret=secret,
             options=options,
@@ -159,23 +170,72 @@ async def open_daemon(settings: Settings, clock: Clock, options: StartOptions) -
             clients=clients,
             view=view,
             turns=turns,
+            clear=await _begin_clearing(stack, services, options, machines),
             machines=machines,
         )
 
 
-async def _join(stack: AsyncExitStack, settings: Settings, clock: Clock, listener: socket) -> Machines:
+async def _open_port(
+    stack: AsyncExitStack, settings: Settings, clock: Clock, rehearsal: RehearsalMount | None
+) -> OpenPort:
+    listener = _bind_port(stack, settings)
+    machines = await _join(stack, settings, clock, listener)
+    credentials = await machines.make_credentials()
+    app = await _make_application(stack, settings, machines.clock, rehearsal, credentials, machines.files)
+    machines.peers.mount(app)
+    return OpenPort(
+        listener=listener,
+        app=app,
+        url=url_of_socket(listener),
+        credentials=credentials,
+        machines=machines,
+    )
+
+
+async def _join(stack: AsyncExitStack, settings: Settings, clock: Clock, listener: socket) -> WorkspaceShare:
     """Return the share of this daemon; with DATABASE_URL it is one of several."""
     if not settings.database_url:
         return SingleDaemon(settings, clock)
     cluster = await load_for_log("cluster_services")
-    machines: Machines = await stack.enter_async_context(cluster.join_machines(settings, clock, listener))
+    machines: WorkspaceShare = await stack.enter_async_context(
+        cluster.join_machines(settings, clock, listener)
+    )
     return machines
 
 
-async def _serve(stack: AsyncExitStack, app: web.Application, listener: socket, slack: SlackSurface) -> None:
+def _make_tools(
+    secret: Settings, options: StartOptions, port: OpenPort, journal: Journal, slack: SlackSurface
+) -> ToolServices:
+    machines = port.machines
+    return make_tool_services(
+        secret,
+        machines.clock,
+        journal,
+        options.folder,
+        slack,
+        port.url,
+        options.servers,
+        options.rehearsal,
+        machines.files,
+        machines.peers.place_servers(journal),
+    )
+
+
+async def _serve(stack: AsyncExitStack, port: OpenPort, slack: SlackSurface) -> None:
     """Open the page's port, and learn who the soul is in Slack."""
-    await stack.enter_async_context(serve_app(app, listener, most=connection_limit()))
+    await stack.enter_async_context(serve_app(port.app, port.listener, most=connection_limit()))
     await stack.enter_async_context(slack)
+
+
+async def _begin_clearing(
+    stack: AsyncExitStack, services: DaemonServices, options: StartOptions, machines: WorkspaceShare
+) -> Sequence[Clear]:
+    """Return the cleanups of this machine; begin what follows from the others, if there are any."""
+    clear = clear_after_forgetting(services.settings, options.rehearsal, services.url)
+    if machines.share.is_shared:
+        await stack.enter_async_context(ClearingElsewhere(services.journal, services.clock, clear))
+    await stack.enter_async_context(machines.peers.stating_digests(options.folder, services.clock))
+    return clear
 
 
 def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
@@ -201,7 +261,7 @@ def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFuncti
 async def _make_services(
     stack: AsyncExitStack,
     settings: Settings,
-    machines: Machines,
+    machines: WorkspaceShare,
     journal: Journal,
     texts: PromptFiles,
     slack: SlackSurface,
@@ -222,7 +282,7 @@ async def _make_services(
         index=stack.enter_context(make_index(journal)),
         texts=texts,
         claude=claude,
-        queue=make_request_queue(settings, claude),
+        queue=make_request_queue(settings, claude, machines.places),
         slack=slack,
         budget=DailyBudget(
             journal, clock, settings.budget_daily_usd, settings.owner_user_ids, machines.reservations

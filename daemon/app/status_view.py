@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from daemon.app.discovery import OwnFiles
-from daemon.app.machines import Machines
+from daemon.app.machines import WorkspaceShare
 from daemon.app.soul_clients import OwnerStatus
 from daemon.app.start_lines import unusual_host
 from daemon.app.tool_status import state_line
@@ -47,7 +47,7 @@ MOST_NAMED_FAULTS = 5
 
 
 def mount_status(
-    app: web.Application, services: DaemonServices, own_files: OwnFiles, machines: Machines
+    app: web.Application, services: DaemonServices, own_files: OwnFiles, machines: WorkspaceShare
 ) -> StatusView:
     view = StatusView(services, own_files, machines)
     console = ConsoleSetup(
@@ -58,7 +58,7 @@ def mount_status(
         ready=services.budget.preload,
         details=view.details,
         inner=view.inside,
-        thinking=services.thinking,
+        thinking=machines.peers.show_thoughts(services.thinking),
         is_log_away=lambda: machines.is_log_away,
         lag=machines.lag,
     )
@@ -72,7 +72,7 @@ def mount_status(
 class StatusView:
     """State of the services, for the page and the metrics."""
 
-    def __init__(self, services: DaemonServices, own_files: OwnFiles, machines: Machines) -> None:
+    def __init__(self, services: DaemonServices, own_files: OwnFiles, machines: WorkspaceShare) -> None:
         self._services = services
         self._machines = machines
         self._own_files = own_files
@@ -120,7 +120,17 @@ class StatusView:
         failed = "Attempts in vain, by what was lacking."
         metrics.counter("soul_connection_failures", failed, "lacking", hearing.failed)
         self._models.add_metrics(metrics)
+        if self._machines.share.is_shared:
+            self._add_log_metrics(metrics)
         return metrics
+
+    def _add_log_metrics(self, metrics: Metrics) -> None:
+        machines = self._machines
+        metrics.gauge("soul_at_work", "1 while this daemon takes turns.", lambda: machines.is_at_work)
+        reachable = "1 while the log answers."
+        metrics.gauge("soul_log_reachable", reachable, lambda: not machines.is_log_away)
+        behind = "Entries that this daemon's copy of the log lacks."
+        metrics.gauge("soul_log_behind", behind, lambda: machines.health()["log"]["behind"])
 
     def rebuild(self, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
         """Rebuild the request of a call; return (request, True if its digest is the recorded one)."""

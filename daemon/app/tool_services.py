@@ -11,6 +11,7 @@ from pathlib import Path
 
 from config import Settings
 from daemon.app.discovery import load_connections
+from daemon.app.machines import PlaceServers
 from daemon.app.page_consents import PageConsents
 from daemon.app.rehearsed_tools import RehearsedServers, RehearsedTools
 from daemon.app.tool_configuration import make_tool_configuration
@@ -33,7 +34,6 @@ from daemon.tools.tool_catalogue import ToolCatalogue
 from daemon.tools.tool_source import RecordedToolSource
 
 LoadServers = Callable[[], Awaitable[ServerOpener]]
-PlaceServers = Callable[[ServerOpener], ServerOpener]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

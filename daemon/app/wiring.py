@@ -28,6 +28,7 @@ from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
 from daemon.claude.model_apis import ChatCompletions
+from daemon.claude.model_places import ModelPlaces
 from daemon.claude.request_queue import RequestQueue
 from daemon.console.access import HEADER
 from daemon.console.live_calls import LiveCalls
@@ -47,6 +48,7 @@ from daemon.knowledge.library import FolderLibrary
 from daemon.knowledge.person_notes import PersonModels, PersonNotes
 from daemon.knowledge.search import SAID, FullTextIndex, MessageSearch
 from daemon.knowledge.visibility import KnownChannels, Visibility
+from daemon.lifetime import RoleHolder
 from daemon.model import Role
 from daemon.playbooks.run import PlaybookPlayer
 from daemon.ports import Library, Open, ReadingSetup
@@ -119,8 +121,11 @@ def make_claude(settings: Settings, clock: Clock, here: str, tried: Tried | None
     )
 
 
-def make_request_queue(settings: Settings, claude: ClaudeClient) -> RequestQueue:
-    return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots)
+def make_request_queue(
+    settings: Settings, claude: ClaudeClient, places: ModelPlaces | None = None
+) -> RequestQueue:
+    """Return the queue to unlisted models; `places`: those of this daemon among several."""
+    return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots, places)
 
 
 def make_answer_forms(settings: Settings, claude: ClaudeClient) -> AnswerForms:
@@ -356,6 +361,10 @@ def _program_slots(means: CommandDependencies) -> Iterator[str]:
         yield f"{name}({', '.join(own.slots)})"
 
 
+INNER_LIFE = "inner life"
+"""Role of the daemon that begins the inner life and runs its programs."""
+
+
 def make_supervisor(
     settings: Settings,
     journal: Journal,
@@ -377,8 +386,13 @@ def make_supervisor(
     )
 
 
-async def record_start(journal: Journal, limits: InnerLimits) -> None:
-    """Record that the daemon started with an inner life, before other input."""
+async def record_start(journal: Journal, limits: InnerLimits, roles: RoleHolder | None = None) -> None:
+    """Record that the daemon started with an inner life, before other input.
+
+    With `roles`, wait until this daemon has the inner life of several.
+    """
+    if roles:
+        await roles.hold(INNER_LIFE)
     began = InnerLifeStarted(reads_dms=limits.reads_dms)
     await journal.append(INNER, began, key=f"inner-began:{journal.last_seq_of_all()}")
 

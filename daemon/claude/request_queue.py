@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
 
+from daemon.claude.model_places import ModelPlaces, OwnPlaces, PlaceDemand
 from daemon.claude.models import is_listed
 
 ONE = 1
@@ -47,12 +49,19 @@ class RequestQueue:
     """Queue to a server's unlisted models: people, then branches and readings, then notes and ticks.
 
     Threads of equal urgency alternate, and a waiting person breaks off background requests. `concurrency`:
-    most parallel requests; 0 takes the model's `slots`.
+    most parallel requests; 0 takes the model's `slots`. `places`: those of this process among others.
     """
 
-    def __init__(self, concurrency: int = 0, slots: Callable[[str], int | None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        concurrency: int = 0,
+        slots: Callable[[str], int | None] = lambda _: None,
+        places: ModelPlaces | None = None,
+    ) -> None:
         self._concurrency = concurrency
         self._slots = slots
+        self._places = places or OwnPlaces()
+        self._places.on_change(self._admit_waiting)
         self._waiting: list[QueuedRequest] = []
         self._running: list[QueuedRequest] = []
         self._served: dict[str, int] = {}
@@ -97,6 +106,7 @@ class RequestQueue:
             for line in (self._waiting, self._running):
                 if place in line:
                     line.remove(place)
+            self._places.state(self._demand())  # a free place may be needed more elsewhere
             self._admit_waiting()
 
     async def _admission(self, place: QueuedRequest, stop: asyncio.Event) -> None:
@@ -108,7 +118,7 @@ class RequestQueue:
     def _admit_waiting(self) -> None:
         while self._waiting:
             place = min(self._waiting, key=self._precedence)
-            if len(self._running) >= (self.concurrency_of(place.model) or ONE):
+            if len(self._running) >= self._places.limit(self.concurrency_of(place.model) or ONE):
                 break
             self._waiting.remove(place)
             if not self._waiting:
@@ -116,7 +126,19 @@ class RequestQueue:
             self._served[place.root] = self._served[place.thread] = next(self._admissions)
             self._running.append(place)
             place.admitted.set()
+        self._places.state(self._demand())
         self._break_off_lower()
+
+    def _demand(self) -> PlaceDemand:
+        waiting = Counter(place.urgency for place in self._waiting)
+        asking = min(self._waiting, key=self._precedence) if self._waiting else None
+        return PlaceDemand(
+            running=len(self._running),
+            people=waiting[RequestUrgency.PERSON],
+            branches=waiting[RequestUrgency.BRANCH],
+            background=waiting[RequestUrgency.BACKGROUND],
+            most=(asking and self.concurrency_of(asking.model)) or ONE,
+        )
 
     def _precedence(self, place: QueuedRequest) -> tuple[int, int, int, int]:
         served = self._served
@@ -125,6 +147,7 @@ class RequestQueue:
     def _break_off_lower(self) -> None:
         """Break off the newest background requests, one per waiting person."""
         people = sum(place.urgency is RequestUrgency.PERSON for place in self._waiting)
+        people += self._places.people_elsewhere
         going = sum(place.gives_way.is_set() for place in self._running)
         background = [place for place in self._running if place.urgency is RequestUrgency.BACKGROUND]
         staying = [place for place in reversed(background) if not place.gives_way.is_set()]

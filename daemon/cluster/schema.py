@@ -15,6 +15,7 @@ from procrastinate.schema import SchemaManager
 from daemon.cluster.file_table import FILE_TABLES
 from daemon.cluster.log_server import Connection, LogUnreachable
 from daemon.cluster.membership_tables import MEMBERSHIP_FUNCTIONS, MEMBERSHIP_TABLES
+from daemon.cluster.shared_places import PLACE_TABLES
 from daemon.cluster.shared_spending import SPENDING_TABLES
 from daemon.cluster.tree_wake import TREE_WAKE
 from daemon.engine.journal.log_schema import APPEND, LOG_TABLES, LOG_VERSION
@@ -51,7 +52,8 @@ KINDS_COLUMN = "alter table soul_log add column if not exists kinds text[] not n
 def make_schema(kinds: Iterable[str] = ()) -> LogSchema:
     """Return the schema of this program: the tables of all that keeps something beside the journal."""
     of_procrastinate = SchemaManager.get_schema()
-    shared = (MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS, TREE_WAKE, SPENDING_TABLES, FILE_TABLES)
+    limits = (SPENDING_TABLES, PLACE_TABLES, FILE_TABLES)
+    shared = (MEMBERSHIP_TABLES, MEMBERSHIP_FUNCTIONS, TREE_WAKE, *limits)
     tables = (LOG_TABLES, KINDS_COLUMN, APPEND, of_procrastinate, *shared)
     return LogSchema(version=LOG_VERSION, tables=tables, kinds=frozenset(kinds))
 

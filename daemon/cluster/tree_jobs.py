@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 """Seconds after which jobs are looked for without a notice, and between sweeps."""
+PAUSE_SECONDS = 0.002
+"""Seconds between two jobs that a daemon takes, so that the others get their share."""
 RETRY_SECONDS = 0.2
 """Seconds between attempts while the log is away."""
 ANSWER_SECONDS = 5.0
@@ -42,7 +44,7 @@ where (w.id, d.machine) in (select * from unnest(%(ids)s::bigint[], %(machines)s
 
 
 class DaemonInWorkspace(Protocol):
-    """This daemon among those of its workspace, with its row in Procrastinate's table of workers."""
+    """Identity of this daemon: its row in Procrastinate's table of workers."""
 
     worker_id: int
 
@@ -125,9 +127,7 @@ class TreeJobs:
             yield
         finally:
             self._takes = False
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _end(tasks)
             if self._running:
                 await asyncio.wait([*self._running.values()], timeout=ANSWER_SECONDS)
             await self._pool.close()
@@ -152,6 +152,7 @@ class TreeJobs:
                     self._begin(job)
             if not job:
                 break
+            await asyncio.sleep(PAUSE_SECONDS)
         await _wait_for(self._news)
 
     def _begin(self, job: Job) -> None:
@@ -195,7 +196,7 @@ class TreeJobs:
         self._urgent.clear()
         missing, self._missing = self._missing, {}
         async with self._asking:
-            jobs = await self._jobs.list_jobs_async()
+            jobs = [*await self._jobs.list_jobs_async()]
             left = [job for job in jobs if job.id is not None and self._is_left(job)]
         left += await self._addressed_to_dead(jobs)
         for job in left:
@@ -245,6 +246,14 @@ async def _configure(connection: psycopg.AsyncConnection[Any]) -> None:
     """Make each statement a transaction, so that a daemon that stops holds no lock of others."""
     await connection.set_autocommit(True)
     await connection.execute(f"set statement_timeout = '{STATEMENT_TIMEOUT}'")
+
+
+async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel these tasks. `asyncio.wait_for` of Python 3.11 may swallow that, so it is repeated."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=RETRY_SECONDS)
 
 
 async def _wait_for(event: asyncio.Event) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -438,6 +439,12 @@ DAYS = 30
 MOST_DAYS = 366
 NO_PAGE = "before and limit must be whole numbers, and state failed or waits."
 NO_VALUE = 'Send {"value": "…"}: one of the choices of the question.'
+PRESS_PATIENCE = 10.0
+"""Seconds in which a press has to be recorded. One that is later counts all the same."""
+
+LATE_PRESS = (
+    "The journal cannot be written now: nothing is lost, but look again later whether the press counts."
+)
 NO_IDS = f"of must be ids of people or channels, {MOST_NAMES} at the most, with commas between them."
 NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
 
@@ -489,7 +496,11 @@ class OverviewRoutes:
         value = (await read_posted_json(request)).get("value")
         if not isinstance(value, str):
             return json_error(400, NO_VALUE)
-        refusal = await self.overview.press(int(request.match_info["seq"]), value)
+        try:
+            async with asyncio.timeout(PRESS_PATIENCE):
+                refusal = await self.overview.press(int(request.match_info["seq"]), value)
+        except TimeoutError:
+            return json_error(503, LATE_PRESS)
         if refusal:
             return json_error(refusal.status, refusal.why)
         return web.json_response({"ok": True})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from daemon.engine.clock import Clock
 from daemon.slack.app_share import MOST_SOCKETS, AppShare
@@ -38,7 +38,7 @@ class SocketAllotment:
         self._spare = 0
         """Sockets beside those allotted, for replacements before the old ones close."""
         self._asking = asyncio.Lock()
-        self._asked_at = clock.steady()
+        self._began = self._asked_at = clock.steady()
         self._changed = asyncio.Event()
         self._elsewhere = deque[tuple[float, int]]()
         """Numbers of sockets of other daemons in the last minute, with their times."""
@@ -58,6 +58,23 @@ class SocketAllotment:
     def elsewhere(self) -> int:
         """Most sockets that other daemons of the log had in the last minute."""
         return max((number for _, number in self._elsewhere), default=self._share.sockets_elsewhere)
+
+    @property
+    def seconds_unsure(self) -> float:
+        """Seconds until this daemon knows of all sockets that Slack may still count."""
+        return self._began + MEMORY - self._clock.steady() if self.is_shared else 0.0
+
+    @property
+    def owner_advice(self) -> Sequence[str]:
+        if self.allotted >= self._wanted:
+            return []
+        return [f"{self._shortage()} It works all the same; the others receive its events."]
+
+    def _shortage(self) -> str:
+        return (
+            f"Slack allows {MOST_SOCKETS} sockets for an app, and the other daemons have"
+            f" {self._share.sockets_elsewhere}: this one gets {self.allotted} of {self._wanted}."
+        )
 
     async def ask(self) -> None:
         """Reserve as many of the wanted sockets as are free."""
@@ -119,11 +136,7 @@ class SocketAllotment:
 
     def _report(self, before: int) -> None:
         if self.allotted < min(before, self._wanted):
-            log.warning(
-                "Slack allows %d sockets for an app, and the other daemons have %d: this one gets %d of %d. "
-                "It works all the same; the others receive its events.",
-                *(MOST_SOCKETS, self._share.sockets_elsewhere, self.allotted, self._wanted),
-            )
+            log.warning("%s It works all the same; the others receive its events.", self._shortage())
         elif self.allotted > before:
             log.warning("This daemon has %d sockets of Slack now.", self.allotted)
 

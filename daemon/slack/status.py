@@ -159,6 +159,11 @@ class StatusSync:
         return self._lacking or all(status.is_clear for status in self._statuses.values())
 
     @property
+    def shows_nothing(self) -> bool:
+        """True if nothing stands in Slack, also of what another worker may decide now."""
+        return self._lacking or all(status.is_forgettable for status in self._statuses.values())
+
+    @property
     def has_left(self) -> bool:
         """True if statuses of a dead daemon are not cleared yet."""
         return not self._lacking and any(
@@ -557,7 +562,8 @@ class SlackStatus:
         lives = set[int]()
         if not (self._line.has_left or self._session.has_left):
             lives, self._left_by = self._left_by, set()
-        if self._clear and self._life and (is_closing or not self._is_any_at_work()):
+        is_bare = self._line.shows_nothing and self._session.shows_nothing
+        if is_bare and self._life and (is_closing or not self._is_any_at_work()):
             lives = lives | {self._life}
         return lives
 
@@ -583,5 +589,6 @@ class SlackStatus:
         for life in lives:
             cleared = LifeStatusCleared(life=life, upto=upto)
             key = f"{cleared.kind}:{self._team}:{life}:{upto}"
-            with suppress(JournalError):
-                await self._journal.append(workspace_thread(self._team), cleared, key=key, author="core")
+            with suppress(JournalError, TimeoutError):
+                async with asyncio.timeout(GOODBYE):  # an append waits while the log is away
+                    await self._journal.append(workspace_thread(self._team), cleared, key=key, author="core")

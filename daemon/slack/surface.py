@@ -234,6 +234,9 @@ class ConnectionHealth:
         if not connection.counted:
             return None
         ours = self.opening + sum(one.may_be_counted for one in self.lines) + self.allotment.elsewhere
+        unsure = self.allotment.seconds_unsure
+        if connection.counted > ours and unsure > 0:  # perhaps of a daemon that died before this one's start
+            return unsure
         return self.other.compare_socket_count(connection.counted, ours)
 
     @property
@@ -590,7 +593,12 @@ class SlackSurface:
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        return [*self._scopes.owner_advice, *self.hearing.other.owner_advice, *self._left_out.owner_advice]
+        return [
+            *self._scopes.owner_advice,
+            *self.hearing.other.owner_advice,
+            *self.hearing.allotment.owner_advice,
+            *self._left_out.owner_advice,
+        ]
 
     @property
     def team(self) -> str:

@@ -27,7 +27,10 @@ COUNTED_AT_ONCE = 200
 
 
 class Metrics:
-    """Metrics: the journal's state, counts since the start, values of other parts."""
+    """Metrics: the journal's state, counts since the start, values of other parts.
+
+    Counts are of what this daemon wrote: the sum over all daemons counts each entry once.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -85,7 +88,8 @@ class Metrics:
                 return
             self._seq = entries[-1].seq
             for entry in entries:
-                self._add(entry)
+                if self._journal.is_own(entry.seq):
+                    self._add(entry)
             await asyncio.sleep(0)
 
     def _add(self, entry: Entry[Event]) -> None:

@@ -1,4 +1,4 @@
-"""A line in the log for each ended turn, with its calls and its cost."""
+"""A line in the log for each turn that this daemon ended, with its calls and its cost."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ class EndedTurns:
             return
         for ended in self._journal.entries_of_kind(SoulTurnEnded, since=self._told):
             self._told = ended.seq
+            if not self._journal.is_own(ended.seq):
+                continue
             with suppress(JournalError):
                 _tell(self._journal, ended)
 

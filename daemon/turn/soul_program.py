@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from daemon.claude.availability import retry_pause_of
+from daemon.claude.availability import USABLE_REPLIES, retry_pause_of
 from daemon.engine.context import Context
 from daemon.engine.event import (
     Entry,
@@ -354,6 +354,7 @@ class SoulProgram(Program):
     """The program that the engine runs in each thread: the soul at work on a turn."""
 
     author = "soul"
+    successes = (ModelCall,)
 
     def __init__(self, deps: TurnDependencies) -> None:
         self._deps = deps
@@ -389,6 +390,10 @@ class SoulProgram(Program):
         if internal_inputs(taken.inputs):
             process = DELIBERATION_PROCESS
         return SoulTurnBegan(execution=execution, inputs=inputs, process=process, texts=texts)
+
+    def subject_reached(self, entry: Entry[Any]) -> str | None:
+        """Return the model that has answered."""
+        return entry.event.model if entry.event.outcome in USABLE_REPLIES else None
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
         """True for a stop; a background task also yields to people."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from daemon.engine.context import Context
-from daemon.engine.event import Input, InputRank, root_of
+from daemon.engine.event import Entry, Input, InputRank, root_of
 from daemon.engine.exceptions import Unavailable
+from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.kinds import (
     AnswerAwaited,
     ClockCorrected,
@@ -23,11 +26,15 @@ from daemon.engine.kinds import (
     TurnResumed,
     WaitBegan,
     WaitEnded,
+    WorkerDied,
 )
 from daemon.engine.program import Program
+from daemon.engine.tree_share import AllTrees
+from daemon.engine.worker import Worker
 from tests.attention import until
+from tests.clock import FakeClock
 from tests.cluster.working_daemons import WorkingDaemon, install_workspace, joined
-from tests.engine.function_programs import say
+from tests.engine.function_programs import FunctionProgram, said_to, say
 from tests.engine.scenario import Pressed, Said
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 
@@ -214,8 +221,85 @@ async def test_a_daemon_that_is_not_sure_begins_nothing(workspace: str, tmp_path
         await until(lambda: ended(oak) == 1)
 
 
+async def test_a_job_whose_fetch_lost_its_answer_is_deleted_and_deferred_again(
+    workspace: str, tmp_path: Path
+) -> None:
+    async def body(ctx: Context) -> None:
+        await ctx.run("think", lambda: asyncio.sleep(0, "thought"))
+
+    async with joined(workspace, tmp_path, "oak", body) as oak:
+        with psycopg.connect(workspace, autocommit=True) as connection:
+            connection.execute(
+                "insert into procrastinate_jobs"
+                "(queue_name, task_name, lock, queueing_lock, status, worker_id)"
+                " values('trees', 'trees', 'ann', 'ann', 'doing', %s)",
+                (oak.membership.worker_id,),
+            )
+        await say(oak.journal, "go")
+        await until(lambda: ended(oak) == 1 and count_jobs(workspace) == 0)
+
+
+async def test_jobs_go_on_after_their_connections_were_lost(workspace: str, tmp_path: Path) -> None:
+    async def body(ctx: Context) -> None:
+        for _ in range(10):
+            await ctx.run("think", lambda: asyncio.sleep(0.05, "thought"))
+
+    async with (
+        joined(workspace, tmp_path, "oak", body) as oak,
+        joined(workspace, tmp_path, "elm", body) as elm,
+    ):
+        for number in range(20):
+            await say(oak.journal, "go", f"t{number}")
+            if number % 5 == 0:
+                with psycopg.connect(workspace, autocommit=True) as connection:
+                    connection.execute(
+                        "select pg_terminate_backend(pid) from pg_stat_activity"
+                        " where application_name like 'soul:%:jobs'"
+                    )
+        await until(lambda: ended(elm) == 20 and count_jobs(workspace) == 0)
+        assert not elm.journal.entries_of_kind(TurnResumed)
+
+
+async def test_a_worker_that_works_alone_hears_at_once_what_a_standby_writes(
+    workspace: str, tmp_path: Path
+) -> None:
+    async def body(ctx: Context) -> None:
+        if said_to(ctx):
+            await ctx.execution.stopping.wait()
+
+    def opened(machine: str) -> SharedJournal:
+        kinds = [Said, StopAsked]
+        return SharedJournal(tmp_path / f"{machine}.db", FakeClock(), kinds, url=workspace, name=machine)
+
+    share = AllTrees(follows=True)
+    async with opened("oak") as works, opened("elm") as stands_by, AsyncExitStack() as stack:
+        await stack.enter_async_context(Worker(works, FakeClock(), FunctionProgram(body), share=share))
+        await say(stands_by, "go")  # the clock stands still: no sweep finds it
+        await until(lambda: bool(stands_by.entries_of_kind(TurnBegan)))
+        await stands_by.append("ann", StopAsked(), key="stop")
+        await until(lambda: len(stands_by.entries_of_kind(TurnEnded)) >= 2)
+
+
+async def test_a_daemon_that_is_asked_to_stop_hands_its_trees_over(workspace: str, tmp_path: Path) -> None:
+    may_end = asyncio.Event()
+
+    async def body(ctx: Context) -> None:
+        await ctx.run("think", may_end.wait)
+
+    async with AsyncExitStack() as stack:
+        async with joined(workspace, tmp_path, "oak", body) as oak:
+            await asyncio.gather(*(say(oak.journal, "go", f"t{n}") for n in range(20)))
+            await until(lambda: len(lives_of_turns(oak)) == 20)
+            elm = await stack.enter_async_context(joined(workspace, tmp_path, "elm", body))
+        may_end.set()
+        await until(lambda: ended(elm) == 20 and count_jobs(workspace) == 0)
+        assert not elm.journal.entries_of_kind(WorkerDied)
+
+
 class OutageProgram(Program):
-    """Program whose service cannot be reached until `back` is set."""
+    """Program whose service cannot be reached until `back` is set. A result shows that it is."""
+
+    successes = (StepResult,)
 
     def __init__(self) -> None:
         self.back = False
@@ -229,6 +313,9 @@ class OutageProgram(Program):
 
         await ctx.step("answer", None, reach, StepResult)
 
+    def subject_reached(self, entry: Entry[Any]) -> str | None:
+        return ""
+
     def patience(self, reason: str, subject: str, tries: int) -> float | None:
         return 60.0
 
@@ -241,10 +328,8 @@ async def test_an_outage_keeps_no_job_and_goes_on_in_the_same_attempt(workspace:
     ):
         await asyncio.gather(*(say(oak.journal, "go", f"t{n}") for n in range(6)))
         await until(lambda: len(elm.journal.pending_entries(OutageBegan)) == 6 and count_jobs(workspace) == 0)
+        assert len(set(lives_of_turns(elm))) == 2
         program.back = True
-        oak.worker.note_success()
-        elm.worker.note_success()
-        await until(lambda: ended(elm) >= 5)
-        await say(elm.journal, "still there?", "t5")
+        await say(elm.journal, "are you there?", "t0")  # one try, whose success the others hear of
         await until(lambda: not elm.journal.pending_entries(OutageBegan) and count_jobs(workspace) == 0)
         assert not elm.journal.entries_of_kind(TurnResumed)

@@ -61,4 +61,5 @@ async def joined(
             journal.confirmation = membership
             jobs = TreeJobs(url, machine, membership)
             async with Worker(journal, membership.clock, program, share=jobs, grace=1.0) as worker:
+                membership.on_death.append(worker.note_death)
                 yield WorkingDaemon(membership=membership, journal=journal, jobs=jobs, worker=worker)

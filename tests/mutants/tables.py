@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.answers_said_once import ANSWERS_SAID_ONCE
 from tests.mutants.consent import CONSENT
+from tests.mutants.daemons_in_slack import DAEMONS_IN_SLACK
 from tests.mutants.forgetting import FORGETTING
 from tests.mutants.inner_life_bounds import INNER_LIFE_BOUNDS
 from tests.mutants.journal_entries import JOURNAL_ENTRIES
@@ -29,4 +30,5 @@ ALL: tuple[Mutant, ...] = (
     *SOUL_CLIENTS,
     *TOOL_CALLS,
     *TOOL_CONSENT,
+    *DAEMONS_IN_SLACK,
 )

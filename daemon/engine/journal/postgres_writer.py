@@ -18,6 +18,7 @@ from daemon.engine.journal.journal_copy import JournalCopy, raise_damage
 from daemon.engine.journal.log_schema import LACKS_ENTRIES
 from daemon.engine.journal.postgres_log import AWAY, AppendOutcome, PostgresLog, away_reason
 from daemon.engine.journal.rows import WrittenRow
+from daemon.engine.journal.seq_ranges import SeqRanges
 from daemon.engine.journal.writer import (
     JournalWriter,
     PendingAppend,
@@ -52,6 +53,8 @@ class PostgresWriter(JournalWriter):
         self._jobs = jobs
         self._came = list[WrittenRow]()
         self._ends = ends
+        self.own = SeqRanges()
+        """Seqs of rows that this writer wrote."""
         self.worker = 0
         """Id of the worker in whose name rows are written."""
 
@@ -72,7 +75,10 @@ class PostgresWriter(JournalWriter):
 
     def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         results = [result for part in _parts(batch) for result in self._appended(part)]
-        if any(isinstance(result, WrittenRow) for result in results):
+        own = [result.seq for result in results if isinstance(result, WrittenRow)]
+        for seq in sorted(own):
+            self.own.add(seq)
+        if own:
             self._report_recovery()
         return results
 

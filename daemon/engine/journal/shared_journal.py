@@ -89,6 +89,10 @@ class SharedJournal(Journal):
         """Machines whose copies may hold words that are being forgotten: they have not reported."""
         return self._follower.uncleared
 
+    def is_own(self, seq: int) -> bool:
+        writer = self._writer
+        return isinstance(writer, PostgresWriter) and seq in writer.own
+
     def write_as(self, worker: int) -> None:
         """Write further entries in the name of this worker."""
         writer = self._writer
