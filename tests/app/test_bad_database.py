@@ -20,7 +20,7 @@ from daemon.cluster.log_server import connect_to_server
 from daemon.cluster.schema import claim_workspace, prepare_log
 from rehearsal.postgres_server import free_port
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
-from tests.stories.process import around, ended, into, start
+from tests.stories.process import around, ended, into, running, start
 
 __all__ = ["log_url", "postgres_server"]
 pytestmark = NEEDS_POSTGRES
@@ -143,3 +143,12 @@ async def test_a_log_of_a_newer_version_ends_the_start(log_url: str, tmp_path: P
     [found] = [one.said for one in findings(log_url, tmp_path) if not one.ok]
     for text in (said, found):
         assert "is of version 2, and this program knows version 1: update it, as the other" in text
+
+
+async def test_one_home_is_for_one_daemon(log_url: str, tmp_path: Path) -> None:
+    async with around(tmp_path) as place:
+        env = {**into(place.url), "DATABASE_URL": log_url}
+        async with running(tmp_path / "home", MACHINE="first", **env):
+            said = await refused(tmp_path / "home", {**env, "MACHINE": "second"})
+    assert "Another daemon (process " in said
+    assert "Stop it first, or give this one a journal of its own. SOUL_HOME names its folder." in said
