@@ -32,6 +32,7 @@ from tests.app.forgery import opened
 from tests.app.forked import ForkedCommands, forked_commands
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
+from tests.engine.test_digests import made_older
 from tests.postgres import NEEDS_POSTGRES, log_url, new_log, postgres_server
 
 __all__ = ["log_url", "postgres_server"]
@@ -102,6 +103,17 @@ def test_a_journal_moves_into_the_log_and_out_of_it_again(
 
 def new_log_beside(url: str) -> str:
     return new_log(url.partition("?")[0])
+
+
+def test_a_journal_of_an_older_version_moves_too(journal: Path, log_url: str) -> None:
+    before = rows(journal)
+    made_older(journal)
+    move(journal, log_url)
+    update_copy(journal, log_url)
+    assert rows(journal) == before
+    with open_reader(journal, SOUL_KINDS) as copy:
+        verdict = verify(copy)
+    assert (verdict.violations, verdict.undigested) == ([], 0)
 
 
 async def test_both_ends_are_journals_that_can_be_written(
