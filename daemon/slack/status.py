@@ -438,7 +438,7 @@ class SlackStatus:
                     sign.mark_unknown(thread, place, self._held(thread, epoch))
 
     def begin_shared(self) -> None:
-        """Clear statuses that other daemons have left: all, or if others live, those of daemons that ended."""
+        """Clear statuses that others have left: of all daemons, or if some live, of those that ended."""
         ended = None
         if self._share.daemon_count > 1:
             found: list[Entry[WorkerStopped | WorkerDied]]
