@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
@@ -103,13 +103,12 @@ async def console(
             app, host=host, clock=clock, credentials=credentials, world_is_open=not closed, url=page
         )
         mount_sessions(app, credentials)
-        told, thinking = {"name": "Claudius"}, LiveCalls()
+        told = {"name": "Claudius"}
         shown = ConsoleSetup(
             journal=journal,
             rebuild=rebuild,
             state=lambda: told,
             health=lambda: health,
-            thinking=thinking,
             patience=patience,
             longest=longest,
             lag=lag,
@@ -130,7 +129,7 @@ async def console(
                     http=http,
                     journal=journal,
                     runner=runner,
-                    thinking=thinking,
+                    thinking=cast(LiveCalls, shown.thinking),
                     credentials=credentials,
                     health=health,
                 )
