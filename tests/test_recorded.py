@@ -42,6 +42,7 @@ AddressRefused Broken CallError CardGone CardRefused ConfigError Conflict Connec
 RequestFault RequestRefused ResponseCutOff SandboxError SchemaTooComplex SoulError SpeechFailed
 SpeechRefused StateExpired Stopped TooManyCalls TooManyTransitions ToolCallFailed ToolOutcomeUnknown
 Unavailable Unreadable
+CopyAhead JournalMisplaced LogUnreachable
 """
 """Errors that are recorded or reach a model."""
 UNRECORDED = (ControlFlow, FileRefusal, FrameError, ServedCallRefused, UnconfinedError)

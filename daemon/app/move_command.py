@@ -26,14 +26,7 @@ from daemon.engine.event import EventCodec
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.copy_mark import copied_log, mark_as_copy, unmark_copy
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store
-from daemon.engine.journal.log_transfer import (
-    LogComparison,
-    compare_rows,
-    fill_log,
-    folded_rows,
-    last_of_log,
-    log_rows,
-)
+from daemon.engine.journal.log_transfer import LogComparison, compare_rows, fill_log, folded_rows, last_of_log, log_rows
 from daemon.engine.journal.reader import JournalReader
 from daemon.engine.journal.writer import WritableTables
 from daemon.engine.kinds import with_engine_kinds
@@ -44,7 +37,7 @@ NAME = "soul:move"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class JournalMove:
     """Journal at `path`, and the log at `url`."""
 
     path: Path
@@ -61,7 +54,7 @@ def move_to_log(path: Path, url: str, *, tail: bool) -> Iterator[str]:
 
     Raises ConfigError, JournalLocked while a daemon has the file, JournalError, LogUnreachable.
     """
-    move = Move(path=path, url=url, kinds=with_engine_kinds(SOUL_KINDS))
+    move = JournalMove(path=path, url=url, kinds=with_engine_kinds(SOUL_KINDS))
     open_readonly(path).close()  # reports a missing file before anything is made
     yield from examine_server(url).warnings
     with hold_lock(path), closing(open_store(path)) as tables:
@@ -84,7 +77,7 @@ def _verified(tables: WritableTables, kinds: EventCodec) -> str:
     return str(verdict)
 
 
-def _transfer(move: Move, tables: WritableTables, connection: Connection, *, tail: bool) -> str:
+def _transfer(move: JournalMove, tables: WritableTables, connection: Connection, *, tail: bool) -> str:
     """Fill the log and mark the file as its copy, as nearly at once as two databases can."""
     tables.begin()
     with connection.transaction():
@@ -106,7 +99,7 @@ def _transfer(move: Move, tables: WritableTables, connection: Connection, *, tai
     return done
 
 
-def _fill(move: Move, tables: WritableTables, connection: Connection, *, tail: bool) -> str:
+def _fill(move: JournalMove, tables: WritableTables, connection: Connection, *, tail: bool) -> str:
     """Write what the log lacks, read all back, and return a line about it. Raises JournalError."""
     last, there = tables.last(), last_of_log(connection)
     begins = compare_rows(tables.rows(min(there, last)), log_rows(connection, min(there, last)))
@@ -123,7 +116,7 @@ def _fill(move: Move, tables: WritableTables, connection: Connection, *, tail: b
     return f"{move.where}: {said}, and are the same ({digest})"
 
 
-def _refusal(move: Move, there: int, begins: LogComparison) -> str:
+def _refusal(move: JournalMove, there: int, begins: LogComparison) -> str:
     if begins.are_equal:
         return (
             f"The log at {move.where} is not empty: it has the first {there} entries of {move.path}. If it"

@@ -44,7 +44,7 @@ where (w.id, d.machine) in (select * from unnest(%(ids)s::bigint[], %(machines)s
 
 
 class DaemonInWorkspace(Protocol):
-    """This daemon among those of its workspace, with its row in Procrastinate's table of workers."""
+    """Identity of this daemon: its row in Procrastinate's table of workers."""
 
     worker_id: int
 
@@ -196,7 +196,7 @@ class TreeJobs:
         self._urgent.clear()
         missing, self._missing = self._missing, {}
         async with self._asking:
-            jobs = await self._jobs.list_jobs_async()
+            jobs = [*await self._jobs.list_jobs_async()]
             left = [job for job in jobs if job.id is not None and self._is_left(job)]
         left += await self._addressed_to_dead(jobs)
         for job in left:

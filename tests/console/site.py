@@ -88,6 +88,7 @@ async def console(
     patience: float = PATIENCE,
     longest: float = LONGEST_STREAM,
     at_once: int = AT_ONCE,
+    lag: float = 0.0,
 ) -> AsyncIterator[Site]:
     """Run a console as app.py mounts it, with two guarded routes of the rehearsal.
 
@@ -112,6 +113,7 @@ async def console(
             thinking=thinking,
             patience=patience,
             longest=longest,
+            lag=lag,
         )
         mount_console(app, shown)
         mount_overview(app, _overview(journal, clock, at_once))
