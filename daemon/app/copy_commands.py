@@ -1,4 +1,4 @@
-"""This machine's copy of the log, for commands: brought up to date, compared with the log, and dropped."""
+"""Copy of the log on this machine, for commands: brought up to date, compared with the log, and dropped."""
 
 from __future__ import annotations
 

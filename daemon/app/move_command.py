@@ -25,7 +25,7 @@ from daemon.cluster.schema import lock_schema, log_version, machines_alive, prep
 from daemon.engine.event import EventCodec
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.copy_mark import copied_log, mark_as_copy, unmark_copy
-from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store
+from daemon.engine.journal.journal_file import as_journal_errors, hold_lock, open_readonly, open_store
 from daemon.engine.journal.log_transfer import (
     LogComparison,
     compare_rows,
@@ -34,8 +34,9 @@ from daemon.engine.journal.log_transfer import (
     last_of_log,
     log_rows,
 )
+from daemon.engine.journal.postgres_log import from_log
 from daemon.engine.journal.reader import JournalReader
-from daemon.engine.journal.writer import WritableTables
+from daemon.engine.journal.writer import WritableTables, add_digests
 from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.database_url import shown_database_url
@@ -44,7 +45,7 @@ NAME = "soul:move"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class JournalMove:
     """Journal at `path`, and the log at `url`."""
 
     path: Path
@@ -61,13 +62,16 @@ def move_to_log(path: Path, url: str, *, tail: bool) -> Iterator[str]:
 
     Raises ConfigError, JournalLocked while a daemon has the file, JournalError, LogUnreachable.
     """
-    move = Move(path=path, url=url, kinds=with_engine_kinds(SOUL_KINDS))
+    move = JournalMove(path=path, url=url, kinds=with_engine_kinds(SOUL_KINDS))
     open_readonly(path).close()  # reports a missing file before anything is made
     yield from examine_server(url).warnings
     with hold_lock(path), closing(open_store(path)) as tables:
+        with as_journal_errors():
+            add_digests(tables, move.kinds)  # of an older journal; a copy gets none later
         yield f"{path}: {_verified(tables, move.kinds)}"
         with _as_unreachable(url), closing(connect_to_server(url, NAME)) as connection:
             yield _transfer(move, tables, connection, tail=tail)
+            yield from _missing_still(connection)
     yield (
         f"{path} stays, as the copy of this machine. With DATABASE_URL={move.where} and the user and password"
         " in .env, the daemon goes on there."
@@ -84,7 +88,7 @@ def _verified(tables: WritableTables, kinds: EventCodec) -> str:
     return str(verdict)
 
 
-def _transfer(move: Move, tables: WritableTables, connection: Connection, *, tail: bool) -> str:
+def _transfer(move: JournalMove, tables: WritableTables, connection: Connection, *, tail: bool) -> str:
     """Fill the log and mark the file as its copy, as nearly at once as two databases can."""
     tables.begin()
     with connection.transaction():
@@ -106,7 +110,20 @@ def _transfer(move: Move, tables: WritableTables, connection: Connection, *, tai
     return done
 
 
-def _fill(move: Move, tables: WritableTables, connection: Connection, *, tail: bool) -> str:
+def _missing_still(connection: Connection) -> Iterator[str]:
+    """Yield a line for each machine whose copy has entries that the log lacks even now."""
+    rows = connection.execute(
+        "select machine, has - (select max(seq) from entry) from soul_copy"
+        " where has > (select max(seq) from entry) order by has"
+    )
+    for machine, missing in rows:
+        yield (
+            f"The copy of {from_log(machine)} has {missing} entries more: run `move --to URL --tail` there,"
+            " too. Until then nothing is written. If its disk is gone: `python -m daemon drop-copy NAME`."
+        )
+
+
+def _fill(move: JournalMove, tables: WritableTables, connection: Connection, *, tail: bool) -> str:
     """Write what the log lacks, read all back, and return a line about it. Raises JournalError."""
     last, there = tables.last(), last_of_log(connection)
     begins = compare_rows(tables.rows(min(there, last)), log_rows(connection, min(there, last)))
@@ -123,7 +140,7 @@ def _fill(move: Move, tables: WritableTables, connection: Connection, *, tail: b
     return f"{move.where}: {said}, and are the same ({digest})"
 
 
-def _refusal(move: Move, there: int, begins: LogComparison) -> str:
+def _refusal(move: JournalMove, there: int, begins: LogComparison) -> str:
     if begins.are_equal:
         return (
             f"The log at {move.where} is not empty: it has the first {there} entries of {move.path}. If it"

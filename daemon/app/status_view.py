@@ -120,7 +120,17 @@ class StatusView:
         failed = "Attempts in vain, by what was lacking."
         metrics.counter("soul_connection_failures", failed, "lacking", hearing.failed)
         self._models.add_metrics(metrics)
+        if self._machines.share.is_shared:
+            self._add_log_metrics(metrics)
         return metrics
+
+    def _add_log_metrics(self, metrics: Metrics) -> None:
+        machines = self._machines
+        metrics.gauge("soul_at_work", "1 while this daemon takes turns.", lambda: machines.is_at_work)
+        reachable = "1 while the log answers."
+        metrics.gauge("soul_log_reachable", reachable, lambda: not machines.is_log_away)
+        behind = "Entries that this daemon's copy of the log lacks."
+        metrics.gauge("soul_log_behind", behind, lambda: machines.health()["log"]["behind"])
 
     def rebuild(self, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
         """Rebuild the request of a call; return (request, True if its digest is the recorded one)."""

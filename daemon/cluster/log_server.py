@@ -39,6 +39,8 @@ SESSION_MODE = (
 class LogUnreachable(JournalError):
     """The log's database cannot be used for now; waiting may help."""
 
+    recorded_name = "LogUnreachable"
+
 
 REFUSALS = (
     (

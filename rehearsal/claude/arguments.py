@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.claude.matching import alike, parts_of, words_of
-from rehearsal.claude.schema import Schema
+from rehearsal.claude.schema_instances import Schema
 from rehearsal.claude.wanted import COMMON
 
 QUOTED = re.compile(r"[“\"„«`]([^“”\"„«»`]+)[”\"“»`]|(?<!\w)'([^'\n]+)'(?!\w)")

@@ -15,7 +15,7 @@ from rehearsal.claude.arguments import arguments
 from rehearsal.claude.asked import MESSAGE, RESULT, ModelRequest
 from rehearsal.claude.phrasing import together
 from rehearsal.claude.prompt import Body, texts
-from rehearsal.claude.schema import Schema, instance
+from rehearsal.claude.schema_instances import Schema, instance
 from rehearsal.claude.task import named_in
 from rehearsal.claude.wanted import looked_for
 from rehearsal.claude.wished import END, LOOKS, called, is_deed, meant

@@ -30,7 +30,7 @@ from rehearsal.claude.musing import mused
 from rehearsal.claude.phrasing import together
 from rehearsal.claude.picking import choice, is_choice
 from rehearsal.claude.prompt import Body, last_text
-from rehearsal.claude.schema import Schema, instance
+from rehearsal.claude.schema_instances import Schema, instance
 from rehearsal.claude.wanted import MENTION, looked_for
 from rehearsal.claude.wished import LOOKS
 

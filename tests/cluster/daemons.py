@@ -43,6 +43,10 @@ class Machine:
         async with self.session.get(f"{self.url}{path}", headers=SIGNED_IN) as response:
             return await response.json()
 
+    async def text(self, path: str) -> str:
+        async with self.session.get(f"{self.url}{path}", headers=SIGNED_IN) as response:
+            return await response.text()
+
     async def post(self, path: str, body: Any) -> tuple[int, Any]:
         async with self.session.post(f"{self.url}{path}", headers=SIGNED_IN, json=body) as response:
             return response.status, await response.json()

@@ -16,8 +16,10 @@ from daemon.cluster.shared_spending import SharedReservations
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.kinds import SOUL_KINDS
-from daemon.turn.usage_limits import DailyBudget
+from daemon.settings.limits import Limits
+from daemon.turn.usage_limits import DailyBudget, LimitChecker
 from tests.clock import FakeClock
+from tests.cluster.proxy import TcpProxy
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.turn.spending import called
 
@@ -36,8 +38,11 @@ class Workspace:
         prepare_log(self.database)
         self._calls = 0
 
-    async def daemon(self, *, shared: bool = False) -> Spender:
-        """Start a daemon; `shared`: on the log, else with a journal that the test writes for it."""
+    async def daemon(self, *, shared: bool = False, url: str = "") -> Spender:
+        """Start a daemon; `shared`: on the log, else with a journal that the test writes for it.
+
+        `url` leads its questions through a proxy.
+        """
         [worker] = self.database.execute(
             "select worker_id from procrastinate_register_worker_v1()"
         ).fetchone() or (0,)
@@ -48,7 +53,7 @@ class Workspace:
             if shared
             else Journal(path, clock, SOUL_KINDS)
         )
-        queries = await enter(LogQueries(self.url, f"soul:{worker}:asking"))
+        queries = await enter(LogQueries(url or self.url, f"soul:{worker}:asking"))
         return Spender(worker, journal, clock, await enter(SharedReservations(queries, worker)))
 
     def reserved(self) -> float:
@@ -68,7 +73,7 @@ class Spender:
     def __init__(
         self, worker: int, journal: Journal, clock: FakeClock, reservations: SharedReservations
     ) -> None:
-        self.worker, self.journal = worker, journal
+        self.worker, self.journal, self.clock = worker, journal, clock
         self.budget = DailyBudget(journal, clock, DAILY, reservations=reservations)
         self.granted: list[bool] = []
 
@@ -173,6 +178,41 @@ async def test_a_cut_connection_delays_a_call_and_leaves_nothing_reserved(worksp
         await one.call(0.9)
         await one.call(1.0)
     assert one.granted == [True, True, True]
+
+
+async def test_a_reservation_whose_answer_is_lost_is_given_back(workspace: Workspace) -> None:
+    with TcpProxy(workspace.url) as proxy:
+        one = await workspace.daemon(url=proxy.url)
+        await one.call(0.1)
+        proxy.lose_answer(to=b"soul_reserve")
+        async with asyncio.timeout(10):
+            await one.call(0.8)
+            await one.call(1.0)
+        assert proxy.lost.is_set()
+    assert one.granted == [True, True, True], "the lost one stands in nobody's way"
+
+
+async def test_what_a_person_spent_on_one_daemon_counts_on_the_other(workspace: Workspace) -> None:
+    one, other = await workspace.daemon(shared=True), await workspace.daemon(shared=True)
+    here, there = (
+        LimitChecker(
+            who.journal,
+            who.clock,
+            who.budget,
+            turn=Limits(),
+            thread=Limits(),
+            person=Limits(usd=0.5),
+        )
+        for who in (one, other)
+    )
+    assert there.exceeded_in_tree("sess-1", ["U1"]) is None
+    await one.journal.append("sess-2", called(cost=0.6, people=("U1",)), key="call#1")
+    async with asyncio.timeout(5):
+        while not there.exceeded_in_tree("sess-1", ["U1"]):
+            await other.journal.next_change.wait()
+    reached = here.exceeded_in_tree("sess-3", ["U1"])
+    assert reached
+    assert (reached.resets, reached.person) == ("person", "U1")
 
 
 async def test_a_call_without_a_price_asks_nobody(workspace: Workspace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from rehearsal.people import SOUL
@@ -9,6 +10,7 @@ from tests.attention import until
 from tests.cluster.daemons import machine
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.stories.process import around
+from tests.stories.stage import reply
 
 __all__ = ["log_url", "postgres_server"]
 pytestmark = NEEDS_POSTGRES
@@ -19,19 +21,24 @@ ASKED = f"<@{SOUL.user}> Tell me about tea, please."
 async def test_a_standby_goes_on_with_an_answer_in_which_the_daemon_at_work_was_killed(
     tmp_path: Path, log_url: str
 ) -> None:
-    async with (
-        around(tmp_path, pace=0.1) as place,
-        machine(tmp_path, place, log_url, "first") as first,
-        machine(tmp_path, place, log_url, "second") as second,
-    ):
-        assert second.stands_by
-        assert not first.stands_by
-        status, health = await second.health()
-        assert (status, health["at_work"], health["log"]["reachable"]) == (200, False, True)
+    begun = reply("Tea is a leaf. It grows on hills.")
+    async with around(tmp_path) as place, machine(tmp_path, place, log_url, "first") as first:
+        place.model.say(begun, first=begun.index("It grows"), until=asyncio.Event())
         ts = await place.say(ASKED)
         await until(lambda: place.texts(ts))
-        first.process.kill()
-        await until(lambda: len(place.texts(ts)) == 1 and not place.working)
-        await second.wait_until_at_work()
-        later = await place.say(ASKED)
-        await until(lambda: place.texts(later))
+        async with machine(tmp_path, place, log_url, "second") as second:
+            assert (first.stands_by, second.stands_by) == (False, True)
+            status, health = await second.health()
+            assert (status, health["at_work"], health["log"]["reachable"]) == (200, False, True)
+            assert [(one["machine"], one["at_work"]) for one in health["machines"]] == [
+                ("first", True),
+                ("second", False),
+            ]
+            assert place.working, "a standby clears no status of the daemon at work"
+            first.process.kill()
+            await until(lambda: any("rehearsal script" in text for text in place.texts(ts)))
+            await until(lambda: not place.working)
+            assert len(place.texts(ts)) == 1
+            await second.wait_until_at_work()
+            later = await place.say(ASKED)
+            await until(lambda: place.texts(later))

@@ -11,7 +11,7 @@ import pytest
 from daemon.console.journal_view import TAIL
 from daemon.console.server import url_of
 from daemon.kinds import ConversationOpened
-from tests.attention import PATIENCE
+from tests.attention import PATIENCE, rest
 from tests.console.site import Site, called, console, frames
 
 
@@ -50,6 +50,19 @@ async def test_a_new_page_sees_the_last_few_hundred_entries(tmp_path: Path) -> N
         async with site.http.get(f"{site.url}/console/journal") as stream:
             [(first, _), *_] = await frames(stream, TAIL)
     assert first == "21"
+
+
+async def test_a_page_goes_on_at_a_daemon_whose_copy_is_behind_what_the_page_has(tmp_path: Path) -> None:
+    async with console(tmp_path, lag=PATIENCE) as site:
+        last = (await site.remember("one")).seq
+        ahead = {"Last-Event-ID": str(last + 1)}
+        asked = asyncio.create_task(site.http.get(f"{site.url}/console/journal", headers=ahead))
+        await rest()
+        for text in ("two", "three"):
+            await site.remember(text)
+        async with await asked as stream:
+            [(_, entry)] = await frames(stream, 1)
+    assert entry["body"]["text"] == "three"
 
 
 async def test_a_page_that_remembers_another_journal_begins_anew(tmp_path: Path) -> None:
