@@ -16,19 +16,8 @@ FIELD_TERMS = frozenset(
     | {"Entry", "Event", "Execution", "Fence", "Finding", "Inbox", "Input", "Intent", "Interpreter"}
     | {"Journal", "Library", "Limits", "Membership", "Memory", "Metrics", "Mood", "Note", "Notebook", "Notes"}
     | {"Outcome", "Payload", "Placeholders", "Playbook", "Program", "Projection", "Provenance", "Question"}
-    | {
-        "Answer",
-        "Roles",
-        "Sandbox",
-        "Say",
-        "Speaker",
-        "Speech",
-        "Transition",
-        "Turn",
-        "Unavailable",
-        "Visibility",
-    }
-    | {"Watermarks", "Worker", "_Ideas", "_Verdict"}
+    | {"Answer", "Roles", "Sandbox", "Say", "Speaker", "Speech", "Transition", "Turn", "Unavailable"}
+    | {"Visibility", "Watermarks", "Worker", "_Ideas", "_Verdict"}
 )
 """Classes of one word: terms that the field uses alone. The last two are titles that a model reads."""
 CLAUSES = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -56,14 +56,15 @@ class HitMachine:
         member = self.members[-1]
         if member.process.returncode is not None:
             return
-        begin, end = {
+        ways: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
             "kill": (lambda: member.send(signal.SIGKILL), lambda: None),
             "pause": (lambda: member.send(signal.SIGSTOP), lambda: self._wake(member)),
             "cut": (self._proxy.cut, self._proxy.mend),
             "refuse": (self._proxy.refuse, self._proxy.mend),
             "strand": (self._proxy.strand, lambda: None),
             "delay": (lambda: self._delay(0.3), lambda: self._delay(0)),
-        }[hit]
+        }
+        begin, end = ways[hit]
         begin()
         await asyncio.sleep(seconds)
         end()
