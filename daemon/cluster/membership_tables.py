@@ -46,14 +46,15 @@ language sql volatile as $$
 create or replace function soul_now() returns double precision language sql volatile as $$
   select extract(epoch from clock_timestamp())::double precision $$;
 
+-- After a restart of the log, others may not have come back yet.
+create or replace function soul_was_up(seconds double precision) returns boolean language sql volatile as $$
+  select pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => seconds) $$;
+
 -- Count silent daemons as dead, and end their sessions. A locked row is being renewed, or counted by another.
 create or replace function soul_count_dead(me bigint, silence double precision, gone double precision)
 returns boolean language plpgsql as $$
 declare counted bigint[];
 begin
-  if pg_postmaster_start_time() > clock_timestamp() - make_interval(secs => silence) then
-    return false;  -- others may not have come back yet
-  end if;
   with dead as (
     select w.id, soul_has_session(w.id) as has_session from procrastinate_workers w
     where w.id <> me and w.id in (select worker_id from soul_daemon) and (
@@ -110,7 +111,7 @@ declare me bigint; rivals jsonb;
 begin
   perform soul_make_durable();
   perform pg_advisory_xact_lock(soul_lock_class('join'), 0);
-  if may_judge then perform soul_count_dead(0, silence, gone); end if;
+  if may_judge and soul_was_up(silence) then perform soul_count_dead(0, silence, gone); end if;
   select jsonb_agg(jsonb_build_object('machine', d.machine, 'at_work', d.at_work,
       'heard', extract(epoch from w.last_heartbeat)))
     into rivals from soul_daemon d join procrastinate_workers w on w.id = d.worker_id
@@ -132,8 +133,10 @@ end $$;
 create or replace function soul_rejoin(me bigint) returns boolean language plpgsql as $$
 declare former integer;
 begin
-  select d.backend_pid into former from soul_daemon d where d.worker_id = me and soul_is_alive(me) for update;
+  -- First, so that nobody counts this daemon as dead while neither session has the lock.
+  update procrastinate_workers set last_heartbeat = clock_timestamp() where id = me;
   if not found then return false; end if;
+  select backend_pid into former from soul_daemon where worker_id = me;
   perform pg_terminate_backend(a.pid, 1000) from pg_stat_activity a
     where a.pid = former and a.pid <> pg_backend_pid()
       and a.application_name = 'soul:' || me || ':membership';
@@ -163,7 +166,9 @@ begin
       digests = facts->'digests', address = facts->>'address',
       clock_offset = (facts->>'clock_offset')::double precision where worker_id = me;
   end if;
-  if may_judge and as_expected then counted := soul_count_dead(me, silence, gone); end if;
+  if may_judge and as_expected and soul_was_up(silence) then
+    counted := soul_count_dead(me, silence, gone);
+  end if;
   if may_clean then dead := soul_claim_dead(me); end if;
   if counted or dead <> '[]' then perform set_config('synchronous_commit', commits, true); end if;
   return jsonb_build_object(
@@ -191,8 +196,7 @@ create or replace function soul_take_roles(me bigint, names text[]) returns text
 declare role text; taken text[] := '{}';
 begin
   perform soul_make_durable();
-  perform from procrastinate_workers where id = me for key share;
-  if not found then return taken; end if;
+  if not soul_is_alive(me) then return taken; end if;
   foreach role in array names loop
     if pg_try_advisory_lock(soul_lock_class('role'), hashtext(role)) then
       insert into soul_role as r values(role, me) on conflict(name) do update set worker_id = me

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, of_kind
@@ -99,37 +99,36 @@ class OpenLives:
         self._upto = upto
         return self._lives
 
-    def _apply(self, entry: Entry[WorkerStarted | WorkerStopped | WorkerDied]) -> None:
-        event = entry.event
-        if not isinstance(event, WorkerStarted):
-            self._lives.pop(event.life, None)
+    def _apply(self, entry: Entry[Any]) -> None:
+        if isinstance(entry.event, WorkerStopped | WorkerDied):
+            self._lives.pop(entry.event.life, None)
             return
         for before in [life for life, (thread, _) in self._lives.items() if thread == entry.thread]:
             del self._lives[before]
         self._lives[entry.seq] = (entry.thread, self._name(entry))
 
-    def _name(self, began: Entry[WorkerStarted]) -> WorkerName | None:
+    def _name(self, began: Entry[Any]) -> WorkerName | None:
         if began.thread == self._thread:
             return None
         _, number, _ = began.key.rsplit(":", 2)
         return WorkerName(began.thread.removeprefix(f"{self._thread}."), int(number))
 
 
-class Verdict(NamedTuple):
+class CrashVerdict(NamedTuple):
     """Last crash record of a turn, and the entry in which it stands."""
 
     record: CrashRecord
     died: Entry[WorkerDied]
 
 
-def last_verdict(journal: JournalReader, began: Entry[TurnBegan]) -> Verdict | None:
+def last_verdict(journal: JournalReader, began: Entry[TurnBegan]) -> CrashVerdict | None:
     """Return the last verdict on an unfinished turn; None without one, or if it has come further since."""
     for died in reversed(journal.entries_of_kind(WorkerDied, since=began.seq)):
         known = died.event.standings.get(str(began.seq))
         if known is not None:
             if has_come_further(journal, began, since=died.seq):
                 return None
-            return Verdict(CrashRecord(*known), died)
+            return CrashVerdict(CrashRecord(*known), died)
     return None
 
 

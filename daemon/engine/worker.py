@@ -493,7 +493,7 @@ class Worker:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._suspects.end_life()
+        await self._end_life()
         awake = [task for thread, task in self._busy.items() if not self.is_asleep(thread)]
         if awake:
             await asyncio.wait(awake, timeout=self._grace)
@@ -502,6 +502,15 @@ class Worker:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
         await self._open.aclose()
+
+    async def _end_life(self) -> None:
+        """Record the stop; a log that is away does not keep this worker from it."""
+        limit = self._grace if self._share.follows else None
+        try:
+            async with asyncio.timeout(limit):
+                await self._suspects.end_life()
+        except TimeoutError:
+            log.warning("Could not record the stop of this worker: the log is away.")
 
     @property
     def is_busy(self) -> bool:

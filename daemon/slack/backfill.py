@@ -546,6 +546,7 @@ class BackfillTask:
         """Wait for the role, and hand requests to its holder meanwhile. A new holder reads at once, since the
         last one may not have come to it.
         """
+        clock = self.workspace.web.clock
         holding = asyncio.create_task(self.workspace.share.hold(CATCH_UP))
         try:
             while not holding.done():
@@ -560,6 +561,9 @@ class BackfillTask:
             await asyncio.gather(holding, return_exceptions=True)
         self._start(self._follow_requests(), "catch-up for others")
         self.wake(missed=False)
+        since = clock.now() - SETTLING
+        for entry in self.workspace.journal.entries_of_kind(BackfillRequested, at=since):
+            self._take_request(entry.event)
 
     async def _hand_over(self) -> None:
         """Ask the daemon that has the role for what is wanted here."""

@@ -167,6 +167,7 @@ def read_speech_metadata(item: Item) -> SpeechMetadata:
 
 
 E = TypeVar("E", bound=PersonMessage | ReactionChanged)
+N = TypeVar("N", bound=Event)
 MOST_CACHED_PLACES = 2_000
 
 OURS: tuple[type[Event], ...] = (SpeechPosted, SpeechFinished, CardShown)
@@ -202,10 +203,12 @@ def conversation_of(journal: JournalReader, key: str) -> Entry[ConversationOpene
     return journal.latest_of_kind(found.thread, ConversationOpened)
 
 
-async def record_workspace_note(journal: Journal, team: str, event: Event) -> None:
+async def record_workspace_note(journal: Journal, team: str, event: N) -> Entry[N]:
+    """Record a note that follows the last of its kind; return it, or another daemon's in its place."""
     thread = workspace_thread(team)
     last = journal.last_seq(thread, type(event)) or "first"
-    await journal.append(thread, event, key=f"{event.kind}:{team}:{last}", author="core")
+    entry, _ = await journal.append(thread, event, key=f"{event.kind}:{team}:{last}", author="core")
+    return entry
 
 
 async def record_said(journal: Journal, cause: Entry[Any], event: E, key: str) -> Entry[E]:
@@ -394,9 +397,8 @@ async def ensure_journal_id(journal: Journal, team: str) -> str:
     """Return this journal's id, made at its first start and kept in copies. Raises JournalError."""
     for known in journal.latest_first(workspace_thread(team), JournalNamed):
         return known.event.id
-    named = JournalNamed(id=token_hex(4))
-    await record_workspace_note(journal, team, named)
-    return named.id
+    named = await record_workspace_note(journal, team, JournalNamed(id=token_hex(4)))
+    return named.event.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,10 +123,27 @@ def test_what_the_recipe_copies_is_let_in() -> None:
     assert [source for source in sources if ignored(source) or not (ROOT / source).exists()] == []
 
 
-def daemon(app: Path, **env: str) -> subprocess.Popen[str]:
+READ_ONLY = """
+mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount -o remount,bind,ro / || exit 77
+cd "$1" && shift && exec "$@"
+"""
+"""Shell script that runs a command where nothing of the root and of its first argument can be written."""
+
+
+def may_mount() -> bool:
+    """True if this machine lets a new user namespace mount."""
+    tried = ["unshare", "--map-root-user", "--mount", "mount", "-o", "remount,bind,ro", "/"]
+    return (
+        bool(shutil.which("unshare"))
+        and subprocess.run(tried, capture_output=True, check=False).returncode == 0
+    )
+
+
+def daemon(app: Path, *within: str, **env: str) -> subprocess.Popen[str]:
+    """Start the image's entry point; `within` is a wrapping command."""
     _, *rest = json.loads(*steps("ENTRYPOINT"))
     return subprocess.Popen(
-        [sys.executable, *rest],
+        [*within, sys.executable, *rest],
         cwd=app,
         env={"PATH": os.environ["PATH"], **environment(), "SOUL_HOME": str(app.parent / "soul"), **env},
         stdout=subprocess.PIPE,
@@ -157,6 +174,24 @@ def test_what_is_copied_is_enough_to_live_and_the_healthcheck_sees_it(image: Pat
             assert not healthy(port)
         finally:
             process.kill()
+
+
+@pytest.mark.skipif(not may_mount(), reason="no user namespaces here")
+def test_it_runs_with_a_root_that_cannot_be_written(image: Path) -> None:
+    (image.parent / "soul").mkdir()
+    (image.parent / "tmp").mkdir()
+    within = ("unshare", "--map-root-user", "--mount", "sh", "-c", READ_ONLY, "sh", str(image))
+    token, place = "open sesame, and be quick", str(image.parent / "tmp")
+    with daemon(image, *within, PORT="0", CONSOLE_TOKEN=token, TMPDIR=place) as process:
+        assert process.stdout
+        try:
+            ready = next(line for line in process.stdout if line.startswith("ready"))
+            assert healthy(str(urlsplit(ready.split()[-1]).port))
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()
+    assert not (image / "var").exists()
 
 
 def test_without_a_token_it_says_so_and_does_not_start(image: Path) -> None:

@@ -90,9 +90,10 @@ class TcpProxy:
         link = ProxiedLink(self, writer)
         self._links.add(link)
         try:
-            if not self._refusing:
-                await self._passing.wait()
-                await link.run(reader, self._parts.hostname or "", self._parts.port or 5432)
+            with suppress(asyncio.CancelledError):  # the proxy's end
+                if not self._refusing:
+                    await self._passing.wait()
+                    await link.run(reader, self._parts.hostname or "", self._parts.port or 5432)
         finally:
             link.reset()
             self._links.discard(link)
@@ -112,10 +113,10 @@ class TcpProxy:
 
     async def _close(self) -> None:
         self._server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:  # some may only begin
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
 
 
 class ProxiedLink:
@@ -138,6 +139,9 @@ class ProxiedLink:
             ]
             try:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+                await self._proxy.pass_on()  # where nothing passes, no end does
+                if self.is_stranded:
+                    await asyncio.get_running_loop().create_future()
             finally:
                 for way in ways:
                     way.cancel()

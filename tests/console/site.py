@@ -97,8 +97,7 @@ async def console(
     clock = clock or FakeClock()
     closed = bool(token) if closed is None else closed
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
-        health: dict[str, Any] = {"ok": True}
-        app = web.Application()
+        health, app = dict[str, Any](ok=True), web.Application()
         credentials = PageCredentials.open_home(path, token or SHOWN, clock.now)
         install_guard(
             app, host=host, clock=clock, credentials=credentials, world_is_open=not closed, url=page
@@ -121,8 +120,7 @@ async def console(
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        port = runner.addresses[0][1]
-        headers = {} if token else {HEADER: SHOWN}
+        port, headers = runner.addresses[0][1], {} if token else {HEADER: SHOWN}
         async with ClientSession(cookie_jar=CookieJar(unsafe=True), headers=headers) as http:
             try:
                 yield Site(

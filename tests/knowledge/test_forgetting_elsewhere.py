@@ -122,7 +122,7 @@ async def test_a_machine_that_is_away_holds_up_the_answer_and_no_other_wish(
     copy = tmp_path / "a" / "journal.db"
     async with SharedJournal(copy, clock, SOUL_KINDS, url=url, machine="a") as a:
         a.report_seconds = 0.2
-        async with ForgettingService(a, clock, [].append, asked, (), app.share("a")):
+        async with ForgettingService(a, clock, list[str]().append, asked, (), app.share("a")):
             for user in ("U1", "U2"):
                 await ask_to_forget(a, user)
             asked.set()

@@ -14,7 +14,7 @@ from daemon.slack.app_share import CATCH_UP
 from daemon.slack.backfill import SETTLING_PAUSE
 from daemon.slack.status import MOMENT
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
-from tests.slack.absence import post
+from tests.slack.absence import post, post_many
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.signs import LINE, lines, sessions
 from tests.slack.two_daemons import TwoDaemons, die, two_daemons
@@ -41,6 +41,12 @@ async def unacked_message(two: TwoDaemons, daemon: Office) -> str:
     return ts
 
 
+def missed_message(here: Office) -> None:
+    """Post a message that Slack sends to a dead daemon alone."""
+    post_many(here, "bob", GENERAL, [f"{ME} and now?"])
+    here.lose()
+
+
 @pytest.mark.parametrize("name", ["a", "b"])
 async def test_what_a_dead_daemon_had_not_acked_is_read_at_once(two: TwoDaemons, name: str) -> None:
     dead, alive = (two.a, two.b) if name == "a" else (two.b, two.a)
@@ -53,15 +59,19 @@ async def test_what_a_dead_daemon_had_not_acked_is_read_at_once(two: TwoDaemons,
     assert [entry.event.text for entry in alive.entries(IncomingMessage)] == ["@Claudius hello"]
     assert alive.woken == [alive.one(IncomingMessage).thread]
 
+    await until(lambda: alive.clock.sleepers > 0 and not alive.slack.catch_up.is_running)
+    missed_message(alive)
+    await alive.clock.advance(SETTLING_PAUSE)
+    await until(lambda: len(alive.entries(IncomingMessage)) == 2)
+
 
 async def test_a_daemon_without_the_role_asks_the_one_that_has_it(two: TwoDaemons) -> None:
     await two.b.slack.note_death(0)
     await until(lambda: any(entry.event.died for entry in two.a.entries(BackfillRequested)))
     await until(lambda: two.a.clock.sleepers > 0 and not two.a.slack.catch_up.is_running)
 
-    await post(two.a, "alice", GENERAL, f"{ME} are you there?")
-    two.a.lose()  # Slack still sends to the dead daemon
     await until(lambda: two.a.clock.sleepers > 0)
+    missed_message(two.a)
     await two.a.clock.advance(SETTLING_PAUSE)
     await until(lambda: two.a.entries(IncomingMessage))
 
@@ -107,6 +117,17 @@ async def test_a_status_of_a_new_attempt_elsewhere_is_left_alone(two: TwoDaemons
     await two.b.slack.note_death(two.lives["a"])
     await until(lambda: not two.b.slack.speaker.busy)
     assert two.b.wire.told(LINE) == []
+
+
+async def test_a_turn_that_was_taken_over_leaves_no_status_even_if_it_shows_none(two: TwoDaemons) -> None:
+    thread = await shown_by(two, two.a, two.lives["a"])
+    await die(two, two.a, "a")
+    await two.b.journal.append(
+        thread, TurnResumed(attempt=2, life=two.lives["b"]), key="resumed", author="engine"
+    )
+    two.b.slack.speaker.status(thread, "is musing…", ours)
+    two.b.slack.speaker.status(thread, "", ours)
+    await until(lambda: not (lines(two.b) or sessions(two.b)))
 
 
 async def test_an_answer_of_a_dead_daemon_is_written_over_once_and_its_stream_never_goes_on(

@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 from daemon.kinds import ConversationOpened, IncomingMessage, OverheardMessage, StopRequest
+from daemon.slack.directory import NAME_SECONDS
 from daemon.slack.inbox import ORIGINAL_PATIENCE
-from rehearsal.people import ALICE, BOB
+from daemon.slack.places import ensure_journal_id
+from rehearsal.people import ALICE, BOB, TEAM
 from tests.attention import rest
+from tests.clock import FakeClock
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.slack.office import ME, until
 from tests.slack.test_order import ANSWER, CALL, LATER, REPLY, ROOT, addresses
-from tests.slack.two_daemons import TwoDaemons, two_daemons
+from tests.slack.two_daemons import SharedNotebook, TwoDaemons, install, two_daemons
 from tests.slack.work import begins
 
 EDITED: dict[str, Any] = {"user": ALICE.id, "ts": ROOT, "text": f"{ME} goodbye", "edited": {"ts": LATER}}
@@ -131,3 +134,27 @@ async def test_a_stop_at_one_daemon_stops_the_turn_at_another(two: TwoDaemons) -
     [stop] = two.a.entries(StopRequest)
     assert stop.thread == two.a.one(IncomingMessage).thread
     assert two.b.woken == [stop.thread]
+
+
+async def test_daemons_that_start_at_once_name_the_log_alike(log_url: str, tmp_path: Path) -> None:
+    install(log_url)
+    clock = FakeClock()
+    async with (
+        SharedNotebook(tmp_path, clock, log_url, "a") as a,
+        SharedNotebook(tmp_path, clock, log_url, "b") as b,
+    ):
+        ids = await asyncio.gather(*(ensure_journal_id(journal, TEAM) for journal in (a, b)))
+    assert len({*ids}) == 1, "else each would take the other for a daemon of another log"
+
+
+async def test_a_new_name_that_one_daemon_hears_of_is_looked_up_by_the_other_in_time(
+    two: TwoDaemons,
+) -> None:
+    await two.event_to(two.b, CALL)
+    profile = {"display_name": "Alicia"}
+    two.a.wire.profiles[ALICE.id] = {"name": "alice", "profile": profile}
+    change = {"id": ALICE.id, "name": "alice", "profile": profile}
+    await two.event_to(two.a, {"type": "user_change", "user": change, "event_ts": LATER})
+    await two.a.clock.skip(NAME_SECONDS)
+    await two.event_to(two.b, {**CALL, "ts": f"{two.a.clock.now():.6f}"})
+    assert [entry.event.name for entry in two.b.entries(IncomingMessage)] == ["Alice", "Alicia"]

@@ -36,6 +36,15 @@ STATEMENT_TIMEOUT = "60s"
 ROWS_AT_ONCE = 500
 """Rows that are read at once."""
 
+BYTES_AT_ONCE = 16_000_000
+"""Bytes of bodies that are read at once, unless one row has more."""
+
+ROWS_AFTER = f"""
+    select {COLUMNS} from (
+      select *, sum(octet_length(body)) over (order by seq rows unbounded preceding) as size
+      from entry where seq > %(seq)s order by seq limit %(limit)s) part
+    where size <= %(bytes)s or seq = %(seq)s + 1 order by seq"""
+
 AWAY = (
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.CannotConnectNow,
@@ -166,9 +175,11 @@ class PostgresLog:
         return _written_row(found) if found else None
 
     def rows_after(self, seq: int, limit: int = ROWS_AT_ONCE) -> list[WrittenRow]:
-        """Return the next rows, in order and without gaps."""
-        query = f"select {COLUMNS} from entry where seq > %s order by seq limit %s"
-        return [_written_row(row) for row in self._db.execute(query, (seq, limit)).fetchall()]
+        """Return the next rows, in order and without gaps: the first one, and others as long as they are
+        small enough.
+        """
+        asked = {"seq": seq, "limit": limit, "bytes": BYTES_AT_ONCE}
+        return [_written_row(row) for row in self._db.execute(ROWS_AFTER, asked).fetchall()]
 
     def lease_epoch(self, thread: str) -> int | None:
         found = self._db.execute("select epoch from lease where thread = %s", (to_log(thread),)).fetchone()
