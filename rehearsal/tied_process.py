@@ -20,7 +20,7 @@ def tied_command(command: Sequence[str], user: pwd.struct_passwd | None = None) 
     return [sys.executable, "-I", __file__, str(os.getpid()), *ids, *command]
 
 
-def become(parent: int, uid: str, gid: str, command: Sequence[str]) -> None:
+def become(parent: int, uid: str, gid: str, command: list[str]) -> None:
     if uid != "-":
         os.setgroups([])
         os.setgid(int(gid))

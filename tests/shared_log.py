@@ -106,6 +106,8 @@ def journal_over(logs: LogsOfFiles) -> Any:
     """Return a class in place of the journal's: over a log, unless its file was made without one."""
 
     class JournalOfTest(SharedJournal):
+        url: str
+
         def __new__(cls, path: Path, *about: Any) -> Any:
             url = logs.url_for(path)
             if url is None:
