@@ -1,4 +1,4 @@
-"""Journal over a log in PostgreSQL, beside the journal in SQLite as its floor; needs PostgreSQL."""
+"""Journal over a log in PostgreSQL, beside the journal in SQLite as its floor; nothing without PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from daemon.engine.journal.log_erasing import rewrite_table
 from daemon.engine.journal.postgres_log import PostgresLog, connect, install_log
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.kinds import SOUL_KINDS, MemoryNote
-from rehearsal.postgres_server import run_postgres
+from rehearsal.postgres_server import programs_folder, run_postgres
 
 TEXT = "x" * 700
 
@@ -24,15 +24,17 @@ MANY = 100_000
 """Entries of the log whose copy is made anew."""
 
 FILL = """
-    insert into entry select n, 'old', 'memory-note', 'core', json_build_object('text', repeat('x', 700))::text,
-      'old-' || n, null, '{}', 1790000000, false, false, 0
+    insert into entry select n, 'old', 'memory-note', 'core',
+      json_build_object('text', repeat('x', 700))::text, 'old-' || n, null, '{}', 1790000000, false, false, 0
     from generate_series((select coalesce(max(seq), 0) + 1 from entry), %s) n
 """
 
 
 async def shared_log(folder: Path, *, rounds: int = 400, at_once: int = 200) -> Sequence[Figure]:
     """Measure appends by SQLite, by one daemon over the log, and beside a second one; then what follows."""
-    folder.chmod(0o755)  # the server may run as another user
+    if programs_folder() is None:
+        return []
+    let_in(folder)
     with run_postgres(folder / "postgres") as url:
         with closing(connect(url, "benchmark")) as connection:
             install_log(connection)
@@ -42,6 +44,11 @@ async def shared_log(folder: Path, *, rounds: int = 400, at_once: int = 200) -> 
         with closing(connect(url, "benchmark")) as connection:
             connection.execute(FILL, (MANY,))
         return [*figures, await copy_anew(folder, url), rewrite(url)]
+
+
+def let_in(folder: Path) -> None:
+    """Let the server in, which may run as another user."""
+    folder.chmod(0o755)
 
 
 class Daemons:
