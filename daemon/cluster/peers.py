@@ -37,8 +37,8 @@ LONGEST_LINE = 2**20
 """Most bytes of a line of a stream."""
 
 AWAY = (
-    "{address} does not answer this daemon ({reason}). On several machines, HOST of each is an address that the"
-    " others reach."
+    "{address} does not answer this daemon ({reason}). On several machines, HOST of each has to be an"
+    " address that the others reach."
 )
 WRONG_KEY = "This is not the key of the workspace."
 ANOTHER = "This is another daemon than the one that was asked."
