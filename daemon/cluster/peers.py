@@ -36,6 +36,10 @@ MOST_MESSAGE_BYTES = 64 * 2**20
 LONGEST_LINE = 2**20
 """Most bytes of a line of a stream."""
 
+AWAY = (
+    "{address} does not answer this daemon ({reason}). On several machines, HOST of each has to be an"
+    " address that the others reach."
+)
 WRONG_KEY = "This is not the key of the workspace."
 ANOTHER = "This is another daemon than the one that was asked."
 
@@ -151,7 +155,7 @@ class PeerClient:
                 max_msg_size=MOST_MESSAGE_BYTES,
             )
         except (OSError, aiohttp.ClientError, TimeoutError) as error:
-            raise PeerAway(f"{address} does not answer this daemon ({_reason(error)}).") from error
+            raise PeerAway(AWAY.format(address=address, reason=_reason(error))) from error
         try:
             yield SocketChannel(socket, address)
         finally:
@@ -168,7 +172,7 @@ class PeerClient:
                 async for line in response.content:
                     yield line
         except (OSError, aiohttp.ClientError, TimeoutError) as error:
-            raise PeerAway(f"{address} does not answer this daemon ({_reason(error)}).") from error
+            raise PeerAway(AWAY.format(address=address, reason=_reason(error))) from error
 
     def _address(self, worker_id: int) -> str:
         address = self._addresses().get(worker_id)
