@@ -14,10 +14,10 @@ Modules = dict[str, Module]
 FIELD_TERMS = frozenset(
     {"Action", "Backfill", "Branches", "Button", "Chooser", "Citation", "Clock", "Context", "Document"}
     | {"Entry", "Event", "Execution", "Fence", "Finding", "Inbox", "Input", "Intent", "Interpreter"}
-    | {"Journal", "Library", "Limits", "Memory", "Metrics", "Mood", "Note", "Notebook", "Notes", "Outcome"}
-    | {"Payload", "Placeholders", "Playbook", "Program", "Projection", "Provenance", "Question", "Answer"}
-    | {"Sandbox", "Say", "Speaker", "Speech", "Transition", "Turn", "Unavailable", "Visibility"}
-    | {"Watermarks", "Worker", "_Ideas", "_Verdict"}
+    | {"Journal", "Library", "Limits", "Membership", "Memory", "Metrics", "Mood", "Note", "Notebook", "Notes"}
+    | {"Outcome", "Payload", "Placeholders", "Playbook", "Program", "Projection", "Provenance", "Question"}
+    | {"Answer", "Roles", "Sandbox", "Say", "Speaker", "Speech", "Transition", "Turn", "Unavailable"}
+    | {"Visibility", "Watermarks", "Worker", "_Ideas", "_Verdict"}
 )
 """Classes of one word: terms that the field uses alone. The last two are titles that a model reads."""
 CLAUSES = frozenset(

@@ -37,12 +37,11 @@ from tests.source import ROOT
 
 ERRORS = """
 AddressRefused Broken CallError CardGone CardRefused ConfigError Conflict ConnectionFailed ConsentNeeded
- ContentRefused ContextError CountedAsDead DocumentError EndlessLineError EngineError Fenced FileAway FileRefused
- FilesAway JournalDamaged JournalError JournalHeld JournalOther LogAway Malformed Misshapen NoAnswer Overdue Refused
-RequestFault RequestRefused ResponseCutOff SandboxError SchemaTooComplex SoulError SpeechFailed
-SpeechRefused StateExpired Stopped TooManyCalls TooManyTransitions ToolCallFailed ToolOutcomeUnknown
-Unavailable Unreadable
-CopyAhead JournalMisplaced LogUnreachable
+ContentRefused ContextError CopyAhead CountedAsDead DocumentError EndlessLineError EngineError Fenced
+FileAway FileRefused FilesAway JournalDamaged JournalError JournalHeld JournalMisplaced JournalOther
+LogAway LogUnreachable Malformed Misshapen NoAnswer Overdue PeerAway Refused RequestFault RequestRefused
+ResponseCutOff SandboxError SchemaTooComplex SoulError SpeechFailed SpeechRefused StateExpired Stopped
+TooManyCalls TooManyTransitions ToolCallFailed ToolOutcomeUnknown Unavailable Unreadable
 """
 """Errors that are recorded or reach a model."""
 UNRECORDED = (ControlFlow, FileRefusal, FrameError, ServedCallRefused, UnconfinedError)

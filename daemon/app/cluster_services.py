@@ -71,6 +71,11 @@ LONGEST_LAG = 2.0
 AT_WORK = "at work"
 """Role of the daemon that takes turns, where one does."""
 
+REHEARSED = (
+    "Another daemon of this log is at work, and a rehearsed Slack is in one daemon alone: set SLACK_BOT_TOKEN"
+    " and SLACK_APP_TOKEN, and for a rehearsal SLACK_API_URL, as `python -m daemon rehearse` prints them."
+)
+
 NOT_YET = "AT_WORK=all cannot be used so far: one daemon works, and the others stand by (AT_WORK=one)."
 
 AWAY = "The log does not answer{why}: nothing is acknowledged or begun until it does."
@@ -216,10 +221,13 @@ class ClusterServices:
         self._wanting.append(holding)
         loop = asyncio.get_running_loop()
         until = loop.time() + LONGEST_VACANCY
-        while not (self._other_at_work() or loop.time() >= until):
+        is_alone = self._settings.slack == "rehearsed"  # unless the other one was just killed
+        while loop.time() < until and (is_alone or not self._other_at_work()):
             await asyncio.wait({holding}, timeout=HEARTBEAT_SECONDS / 2)
             if holding.done():
                 return True
+        if is_alone and self._other_at_work():
+            raise ConfigError(REHEARSED)
         return False
 
     def _other_at_work(self) -> bool:

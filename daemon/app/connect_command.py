@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from aiohttp import web
 
 from config import Settings
+from daemon.app.command_files import open_private_files
 from daemon.app.tool_configuration import read_tool_servers
 from daemon.console.access import CALLBACK
 from daemon.console.consent_callback import mount_consent_callback
@@ -20,7 +21,7 @@ from daemon.engine.journal.journal_file import lock_holder
 from daemon.settings.home import create_home, project_root
 from daemon.settings.mcp_servers import ToolServerSettings
 from daemon.settings.parse import ConfigError
-from daemon.settings.private_files import FolderFiles
+from daemon.settings.private_files import PrivateFiles
 from daemon.tools.consent import give_consent
 from daemon.tools.consent_answers import ConsentAnswers
 from daemon.tools.http_faults import RequestFault
@@ -28,7 +29,7 @@ from daemon.tools.http_faults import RequestFault
 OPEN_THIS = "Open this address in a browser, and consent there:"
 PASTE = "If the browser runs on another machine, paste here the address at which it ends:"
 NOT_IT = "This is not the address at which the browser ended: it holds `code` and `state`."
-CONNECTED = "{server} is connected. Its tokens are in {home}, and a running daemon uses them at once."
+CONNECTED = "{server} is connected. Its tokens are in {place}, and a running daemon uses them at once."
 
 
 def server_to_connect(settings: Settings, name: str) -> ToolServerSettings:
@@ -48,7 +49,13 @@ async def connect_server(settings: Settings, name: str, clock: Clock, *, registe
     """Run the browser flow; return the exit status. Raises ConfigError."""
     server = server_to_connect(settings, name)
     create_home(settings.soul_home)
-    files = FolderFiles(settings.soul_home)
+    async with open_private_files(settings) as files:
+        return await _connect(settings, server, files, clock, register=register)
+
+
+async def _connect(
+    settings: Settings, server: ToolServerSettings, files: PrivateFiles, clock: Clock, *, register: bool
+) -> int:
     answers = ConsentAnswers(files, clock.now)
 
     async def show(url: str) -> None:
@@ -62,7 +69,8 @@ async def connect_server(settings: Settings, name: str, clock: Clock, *, registe
     except RequestFault as failed:
         print(failed.fault.sentence, file=sys.stderr)
         return 1
-    print(CONNECTED.format(server=name, home=settings.soul_home))
+    place = "the log's database" if settings.database_url else settings.soul_home
+    print(CONNECTED.format(server=server.name, place=place))
     return 0
 
 

@@ -72,8 +72,8 @@ from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import read_token
 from daemon.slack.block_text import count_at, parse_json
 from daemon.slack.places import OTHER_DAEMON_ADVICE
+from daemon.slack.socket_pool import BEAT
 from daemon.slack.status import ADVICE, DONE
-from daemon.slack.surface import BEAT
 from daemon.slack.web_api import (
     LACKING,
     OUT_OF_REACH,

@@ -13,12 +13,17 @@ from daemon.engine.exceptions import JournalError
 from daemon.settings.token_file import CONSOLE_TOKEN_FILE
 
 
+def log_files(settings: Settings) -> FileTable:
+    """Return the files, to be used in `async with`."""
+    return FileTable(settings.database_url, "soul:command")
+
+
 @asynccontextmanager
 async def log_credentials(
     settings: Settings, now: Callable[[], float]
 ) -> AsyncIterator[PageCredentials | None]:
     """Open the credentials; None without a token. Raises JournalError while the database is away."""
-    async with FileTable(settings.database_url, "soul:command") as files:
+    async with log_files(settings) as files:
         try:
             token = settings.console_token or files.read(CONSOLE_TOKEN_FILE.name)
         except OSError as error:

@@ -35,7 +35,7 @@ PlaceServers = Callable[[ServerOpener], ServerOpener]
 """Change of the function that opens connections to tool servers: one daemon alone runs each program."""
 
 
-class Peers(Protocol):
+class DaemonPeers(Protocol):
     """Work of the daemons of a workspace for each other."""
 
     def mount(self, app: web.Application) -> None:
@@ -79,7 +79,7 @@ class WorkspaceShare(Protocol):
     lag: float
     reservations: CallReservations | None
     places: ModelPlaces | None
-    peers: Peers
+    peers: DaemonPeers
     died: asyncio.Future[None]
 
     async def make_credentials(self) -> PageCredentials:
@@ -139,7 +139,7 @@ class SingleDaemon:
         self.clock = clock
         self.files: PrivateFiles = FolderFiles(settings.soul_home)
         self.share: AppShare = WholeApp()
-        self.peers: Peers = NoPeers()
+        self.peers: DaemonPeers = NoPeers()
         self.trees: TreeShare = AllTrees()
         self.died: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

@@ -21,9 +21,10 @@ from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 from config import Settings
+from daemon.app.command_files import find_token
 from daemon.engine.journal.journal_file import lock_holder
 from daemon.settings.parse import ConfigError
-from daemon.settings.token_file import MCP_TOKEN_FILE, read_token
+from daemon.settings.token_file import MCP_TOKEN_FILE
 
 PATH = "/mcp"
 
@@ -77,7 +78,7 @@ def find_daemon(settings: Settings) -> DaemonAddress:
         raise ConfigError(OFF)
     if not lock_holder(settings.journal_path):
         raise ConfigError(NOT_RUNNING.format(home=home))
-    token = settings.mcp_token or read_token(home, MCP_TOKEN_FILE)
+    token = settings.mcp_token or find_token(settings, MCP_TOKEN_FILE)
     try:
         at = urlsplit(settings.address_path.read_text(encoding="utf-8").strip())
         host, port = at.hostname, at.port

@@ -25,10 +25,18 @@ from daemon.cluster.schema import lock_schema, log_version, machines_alive, prep
 from daemon.engine.event import EventCodec
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.copy_mark import copied_log, mark_as_copy, unmark_copy
-from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store
-from daemon.engine.journal.log_transfer import LogComparison, compare_rows, fill_log, folded_rows, last_of_log, log_rows
+from daemon.engine.journal.journal_file import as_journal_errors, hold_lock, open_readonly, open_store
+from daemon.engine.journal.log_transfer import (
+    LogComparison,
+    compare_rows,
+    fill_log,
+    folded_rows,
+    last_of_log,
+    log_rows,
+)
+from daemon.engine.journal.postgres_log import from_log
 from daemon.engine.journal.reader import JournalReader
-from daemon.engine.journal.writer import WritableTables
+from daemon.engine.journal.writer import WritableTables, add_digests
 from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.database_url import shown_database_url
@@ -58,9 +66,12 @@ def move_to_log(path: Path, url: str, *, tail: bool) -> Iterator[str]:
     open_readonly(path).close()  # reports a missing file before anything is made
     yield from examine_server(url).warnings
     with hold_lock(path), closing(open_store(path)) as tables:
+        with as_journal_errors():
+            add_digests(tables, move.kinds)  # of an older journal; a copy gets none later
         yield f"{path}: {_verified(tables, move.kinds)}"
         with _as_unreachable(url), closing(connect_to_server(url, NAME)) as connection:
             yield _transfer(move, tables, connection, tail=tail)
+            yield from _missing_still(connection)
     yield (
         f"{path} stays, as the copy of this machine. With DATABASE_URL={move.where} and the user and password"
         " in .env, the daemon goes on there."
@@ -97,6 +108,19 @@ def _transfer(move: JournalMove, tables: WritableTables, connection: Connection,
         mark_as_copy(tables.connection, log_id)
     tables.commit()
     return done
+
+
+def _missing_still(connection: Connection) -> Iterator[str]:
+    """Yield a line for each machine whose copy has entries that the log lacks even now."""
+    rows = connection.execute(
+        "select machine, has - (select max(seq) from entry) from soul_copy"
+        " where has > (select max(seq) from entry) order by has"
+    )
+    for machine, missing in rows:
+        yield (
+            f"The copy of {from_log(machine)} has {missing} entries more: run `move --to URL --tail` there,"
+            " too. Until then nothing is written. If its disk is gone: `python -m daemon drop-copy NAME`."
+        )
 
 
 def _fill(move: JournalMove, tables: WritableTables, connection: Connection, *, tail: bool) -> str:

@@ -6,12 +6,11 @@ import time
 
 from daemon.engine.clock import Clock, SystemClock
 
-_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
 
 def boot_time() -> float:
     """Return seconds that also pass while the machine or the process is suspended; never set back."""
-    return time.clock_gettime(_BOOT)
+    # where there is no such clock, the monotonic one counts suspended time
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class LogClock(SystemClock):

@@ -68,7 +68,7 @@ class SessionRequest:
 
 
 class Membership:
-    """This daemon among those of its workspace; a context. Joining waits for the log. Raises ConfigError.
+    """Place of a daemon in its workspace; a context. Joining waits for the log. Raises ConfigError.
 
     `died` fails with CountedAsDead once others count this daemon as dead. Functions in `on_death` are called
     for each dead daemon, on one living daemon that has any. They run again elsewhere if that one dies

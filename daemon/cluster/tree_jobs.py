@@ -82,6 +82,7 @@ class TreeJobs:
         """Trees that can go on, by root; True if they are in this worker's memory."""
         self._asking = asyncio.Lock()
         """Held while a job is fetched, and while jobs are compared with those that run."""
+        self._notices = 0
         self._news = asyncio.Event()
         self._urgent = asyncio.Event()
         self._takes = True
@@ -104,12 +105,13 @@ class TreeJobs:
         self._takes = False
 
     async def find_dead(self, workers: Collection[WorkerName]) -> Collection[WorkerName]:
-        """Return those of these workers that were counted as dead. Raises JournalError."""
+        """Return those of these workers that were counted as dead; none while the log is away."""
         machines, ids = [one.machine for one in workers], [one.id for one in workers]
         try:
             rows = await self._connector.execute_query_all_async(LIVING, ids=ids, machines=machines)
         except ConnectorException as error:
-            raise JournalError("Could not ask the log which workers are alive.") from error
+            log.debug("Could not ask the log which workers are alive: %s", error)
+            return ()
         living = {row["id"] for row in rows}
         return [one for one in workers if one.id not in living]
 
@@ -143,17 +145,21 @@ class TreeJobs:
     # Taking jobs
 
     async def _fetch(self) -> None:
-        """Take jobs until there is none; then wait for news."""
+        """Wait, and take a job for each notice; without any, all that are there."""
+        await _wait_for(self._news)
         self._news.clear()
-        while self._takes and self._daemon.is_sure:
+        takes_all = not self._notices
+        while self._takes and self._daemon.is_sure and (takes_all or self._notices):
+            told = self._notices
             async with self._asking:
                 job = await self._jobs.fetch_job([self._own_queue, TREES], self.name.id)
                 if job:
                     self._begin(job)
             if not job:
+                self._notices -= told
                 break
+            self._notices -= min(told, 1)
             await asyncio.sleep(PAUSE_SECONDS)
-        await _wait_for(self._news)
 
     def _begin(self, job: Job) -> None:
         assert job.id is not None
@@ -186,7 +192,6 @@ class TreeJobs:
             log.debug("The job of the tree %s is deleted by the next sweep: %s", root, error)
         finally:
             del self._running[job]
-            self._news.set()  # another job of this tree may have waited for this one
 
     # Sweeping
 
@@ -235,7 +240,9 @@ class TreeJobs:
         await self._jobs.listen_for_jobs(on_notification=self._note_job, queues=[self._own_queue, TREES])
 
     async def _note_job(self, *, channel: str, notification: Notification) -> None:
-        self._news.set()
+        if notification["type"] == "job_inserted":
+            self._notices += 1
+            self._news.set()
 
 
 def _queue_of(worker: int) -> str:

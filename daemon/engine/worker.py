@@ -640,7 +640,7 @@ class Worker:
 
     # Beside other workers
 
-    async def note_death(self, dead: object) -> None:
+    async def note_death(self, *dead: object) -> None:
         """Judge a daemon that was counted as dead, and offer its trees, at once."""
         await self._guarded(self.sweep(), "The sweep after a death")
 

@@ -226,6 +226,9 @@ PATIENCE = 1.0
 AUDIENCE_SECONDS = 600.0
 """Seconds for which a looked-up audience is valid."""
 
+NAME_SECONDS = 3_600.0
+"""Seconds for which a name is valid that another daemon's events may change."""
+
 GROUP = "a group conversation"
 
 GROUP_MOST = 20
@@ -309,6 +312,7 @@ class PeopleDirectory:
         self._outsiders = set[str]()
         self._asking = KeyedLock()
         self._lookup_limit = LookupRateLimit(web.clock, share)
+        self._is_shared = share is not None and share.is_shared
 
     def known_name(self, id: str) -> str:
         return self._register.known_display_name(id, self._names.get(id, ""))
@@ -448,15 +452,27 @@ class PeopleDirectory:
 
     def _ids_to_ask(self, message: SlackMessage) -> list[str]:
         author = message.author
-        unknown = [id for id in ids_without_names(message.whole_text) if id not in self._names]
-        if message.name or (author in self._names and author not in self._named_by_event):
+        unknown = [
+            id
+            for id in ids_without_names(message.whole_text)
+            if id not in self._names or self._may_be_renamed(id)
+        ]
+        is_known = author in self._names and author not in self._named_by_event
+        if message.name or (is_known and not self._may_be_renamed(author)):
             return self._lookup_limit.choose_ids(unknown)
         if author in unknown:
             unknown.remove(author)
         return [author, *self._lookup_limit.choose_ids(unknown)]
 
+    def _may_be_renamed(self, id: str) -> bool:
+        """True if another daemon may have received a new name long ago."""
+        since, now = self._since.get(id), self._web.time()
+        if not self._is_shared or since is None or now is None:
+            return False
+        return now - float(since) >= NAME_SECONDS
+
     def _must_ask(self, id: str, readers: bool) -> bool:
-        if id not in self._names or id in self._named_by_event:
+        if id not in self._names or id in self._named_by_event or self._may_be_renamed(id):
             return True
         return readers and not (self._audience(id) or self._is_fresh(id))
 

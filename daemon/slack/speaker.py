@@ -348,8 +348,11 @@ class SlackSpeaker:
     def begin(self) -> None:
         self._status.begin()
 
-    def begin_shared(self, life: int) -> None:
-        self._status.begin_shared(life)
+    def begin_shared(self) -> None:
+        self._status.begin_shared()
+
+    def begin_life(self, life: int) -> None:
+        self._status.begin_life(life)
 
     def clear_life(self, life: int) -> None:
         self._status.clear_life(life)

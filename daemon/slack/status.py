@@ -215,6 +215,11 @@ class StatusSync:
         )
         self._start(status)
 
+    def doubt(self, thread: str, place: ConversationOpened, hold: Hold) -> None:
+        """Treat a thread's status as unknown, so that it is cleared in the end even if none is set."""
+        if thread not in self._statuses and not self._lacking:
+            self._statuses[thread] = ThreadStatus(thread=thread, place=place, hold=hold, stands=None)
+
     def cleared_by_slack(self, thread: str) -> None:
         status = self._statuses.get(thread)
         if status is None:
@@ -432,15 +437,18 @@ class SlackStatus:
                 for sign in (self._line, self._session):
                     sign.mark_unknown(thread, place, self._held(thread, epoch))
 
-    def begin_shared(self, life: int) -> None:
-        """Clear statuses that other daemons of the log may have left: of all that ended if others live."""
-        self._life = life
+    def begin_shared(self) -> None:
+        """Clear statuses that others have left: of all daemons, or if some live, of those that ended."""
         ended = None
         if self._share.daemon_count > 1:
             found: list[Entry[WorkerStopped | WorkerDied]]
             found = self._journal.entries_of_kind(WorkerStopped, WorkerDied)
             ended = {one.event.life for one in found}
         self._clear_left(ended)
+
+    def begin_life(self, life: int) -> None:
+        """Note the seq of this daemon's worker start, for marks of its own."""
+        self._life = life
 
     def clear_life(self, life: int) -> None:
         """Clear the statuses of a daemon that counts as dead, by its worker start."""
@@ -491,6 +499,9 @@ class SlackStatus:
         place = self._line.place_of(thread) or self._session.place_of(thread)
         if place is None and text:
             place = self._place(thread)
+            if place and self._is_taken_over(thread):
+                for sign in (self._line, self._session):
+                    sign.doubt(thread, place, hold)
         if place is None:
             return
         work = NOTHING
@@ -505,6 +516,13 @@ class SlackStatus:
         while self._line.is_wanted_anywhere:
             await self._web.clock.sleep(REFRESH_INTERVAL)
             self._line.refresh(self._is_at_work)
+
+    def _is_taken_over(self, thread: str) -> bool:
+        """True if another daemon began the turn, whose status may stand in Slack."""
+        if not self._share.is_shared:
+            return False
+        half = self._journal.pending_entries(SoulTurnBegan, thread=thread)
+        return any(began.event.life != self._life for began in half)
 
     def _is_at_work(self, thread: str) -> bool:
         return any(root_of(began.thread) == thread for began in self._journal.pending_entries(SoulTurnBegan))

@@ -22,6 +22,7 @@ from daemon.cluster.schema import prepare_log, value
 from daemon.engine.exceptions import CopyAhead, JournalError, JournalLocked, JournalMisplaced
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.journal_file import hold_lock
+from daemon.engine.journal.log_transfer import FOLD_CLOSED, FOLD_LEASES, FOLD_PENDING
 from daemon.engine.journal.reader import open_reader
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.journal.verify import verify
@@ -31,6 +32,7 @@ from tests.app.forgery import opened
 from tests.app.forked import ForkedCommands, forked_commands
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
+from tests.engine.test_digests import made_older
 from tests.postgres import NEEDS_POSTGRES, log_url, new_log, postgres_server
 
 __all__ = ["log_url", "postgres_server"]
@@ -68,7 +70,10 @@ def lose(url: str, last: int) -> None:
     """Let the log lose all entries after the first `last`, as a failover may."""
     with connected(url) as connection, connection.transaction():
         connection.execute("delete from entry where seq > %s", (last,))
-        connection.execute("delete from pending where seq > %s", (last,))
+        connection.execute("delete from pending")
+        connection.execute("delete from lease")
+        for fold in (FOLD_PENDING, FOLD_CLOSED, FOLD_LEASES):
+            connection.execute(fold, (0,))
 
 
 def home(journal: Path, tmp_path: Path) -> Path:
@@ -98,6 +103,17 @@ def test_a_journal_moves_into_the_log_and_out_of_it_again(
 
 def new_log_beside(url: str) -> str:
     return new_log(url.partition("?")[0])
+
+
+def test_a_journal_of_an_older_version_moves_too(journal: Path, log_url: str) -> None:
+    before = rows(journal)
+    made_older(journal)
+    move(journal, log_url)
+    update_copy(journal, log_url)
+    assert rows(journal) == before
+    with open_reader(journal, SOUL_KINDS) as copy:
+        verdict = verify(copy)
+    assert (verdict.violations, verdict.undigested) == ([], 0)
 
 
 async def test_both_ends_are_journals_that_can_be_written(
@@ -269,6 +285,22 @@ def test_the_tail_writes_back_what_a_failover_lost(journal: Path, log_url: str) 
     assert "7 entries written" in move(journal, log_url, tail=True)
     assert check_against_log(journal, log_url)[1]
     assert rows(journal) == before
+
+
+def test_the_tail_names_a_machine_whose_copy_has_more(journal: Path, log_url: str, tmp_path: Path) -> None:
+    move(journal, log_url)
+    less, last = tmp_path / "less.db", count(log_url)
+    lose(log_url, last - 3)
+    update_copy(less, log_url, "less")
+    lose(log_url, last - 7)
+    for path, machine in ((journal, "most"), (less, "less")):
+        with pytest.raises(CopyAhead):
+            update_copy(path, log_url, machine)
+    assert "The copy of most has 3 entries more: run `move --to URL --tail` there, too." in move(
+        less, log_url, tail=True
+    )
+    assert "The copy of" not in move(journal, log_url, tail=True)
+    assert count(log_url) == last
 
 
 async def test_the_tail_is_refused_once_anything_else_was_appended(

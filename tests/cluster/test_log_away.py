@@ -16,7 +16,7 @@ from tests.attention import PATIENCE, until
 from tests.cluster.daemons import cluster_env, machine
 from tests.cluster.proxy import TcpProxy
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
-from tests.stories.process import around, ended, ready, start
+from tests.stories.process import around, ended, ready, running, start
 
 __all__ = ["log_url", "postgres_server"]
 pytestmark = NEEDS_POSTGRES
@@ -97,6 +97,14 @@ async def test_a_daemon_that_was_paused_for_too_long_ends_with_75(tmp_path: Path
         assert status == 75
         assert "counts as dead" in said
         await until(lambda: len(place.texts(ts)) == 1 and not place.working)
+
+
+async def test_a_rehearsed_slack_within_a_daemon_has_no_second_one(tmp_path: Path, log_url: str) -> None:
+    async with running(tmp_path / "first", DATABASE_URL=log_url, MACHINE="first"):
+        env = {"DATABASE_URL": log_url, "MACHINE": "second"}
+        status, said = await ended(await start(tmp_path / "second", **env))
+    assert status == 78
+    assert "a rehearsed Slack is in one daemon alone" in said
 
 
 async def test_a_log_of_another_workspace_ends_the_start(tmp_path: Path, log_url: str) -> None:

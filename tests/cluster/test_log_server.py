@@ -10,9 +10,10 @@ import pytest
 
 from daemon.cluster.log_server import LogUnreachable, ServerFacts, examine_server
 from daemon.settings.parse import ConfigError
-from rehearsal.postgres_server import free_port
+from rehearsal.postgres_server import FAST, free_port, run_postgres
 from tests.cluster.pooler import pooled
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
+from tests.soak import SOAK
 
 __all__ = ["log_url", "postgres_server"]
 pytestmark = NEEDS_POSTGRES
@@ -108,6 +109,16 @@ def test_a_schema_that_is_not_there_is_named(postgres_server: str) -> None:
 def test_a_server_that_only_reads_counts_as_away_with_a_sentence_of_its_own(postgres_server: str) -> None:
     said = away(f"{postgres_server}?options=-cdefault_transaction_read_only%3Don")
     assert "only reads, as a replica does or a server in recovery" in said
+
+
+@SOAK
+def test_a_server_in_recovery_counts_as_away(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with run_postgres(tmp_path / "server", *FAST):
+        pass
+    (tmp_path / "server" / "data" / "standby.signal").touch()
+    with run_postgres(tmp_path / "server", *FAST) as url:
+        assert "only reads, as a replica does or a server in recovery" in away(url)
 
 
 def test_a_pooler_in_transaction_mode_is_found_out(log_url: str) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import psycopg
 from aiohttp import ClientSession
 
 from rehearsal.people import SOUL
@@ -13,9 +17,16 @@ from tests.attention import PATIENCE
 from tests.cluster.daemons import SIGNED_IN, Machine, machine
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.stories.process import around
+from tests.tools.connected import RAW
 
 __all__ = ["log_url", "postgres_server"]
 pytestmark = NEEDS_POSTGRES
+
+
+def bodies(log: str, kind: str) -> Sequence[Mapping[str, Any]]:
+    with psycopg.connect(log, autocommit=True) as database:
+        rows = database.execute("select body from entry where kind = %s order by seq", (kind,)).fetchall()
+    return [json.loads(body) for (body,) in rows]
 
 
 async def first_thought(standby: Machine) -> dict[str, object]:
@@ -33,13 +44,17 @@ async def first_thought(standby: Machine) -> dict[str, object]:
     raise AssertionError("the stream ended")
 
 
-async def test_a_standby_shows_what_the_soul_thinks_and_which_machines_differ(
+async def test_a_standby_shows_thoughts_and_differences_and_starts_no_tool_server(
     tmp_path: Path, log_url: str
 ) -> None:
+    servers = tmp_path / "mcp.json"
+    raw = {"command": sys.executable, "args": ["-I", "-S", "-B", str(RAW)]}
+    servers.write_text(json.dumps({"mcpServers": {"raw": raw}}))
+    config = {"MCP_CONFIG": str(servers)}
     async with (
         around(tmp_path, pace=0.2) as place,
-        machine(tmp_path, place, log_url, "first") as first,
-        machine(tmp_path, place, log_url, "second", MESH_DAILY="3") as second,
+        machine(tmp_path, place, log_url, "first", **config) as first,
+        machine(tmp_path, place, log_url, "second", MESH_DAILY="3", **config) as second,
         asyncio.timeout(PATIENCE),
     ):
         watching = asyncio.create_task(first_thought(second))
@@ -48,5 +63,9 @@ async def test_a_standby_shows_what_the_soul_thinks_and_which_machines_differ(
         assert str(thought["number"]).endswith(":1")
         assert {"thread", "key", "name", "text"} <= thought.keys()
         assert first.process.returncode is None
+        while not (lists := bodies(log_url, "tools-listed")):
+            pass
+        assert [one["server"] for one in lists] == ["raw"]
+        assert [one["machine"] for one in bodies(log_url, "server-placed")] == ["first"]
         while "a setting differs between first and second" not in str(await second.get("/console/state")):
             pass

@@ -203,24 +203,6 @@ async def test_a_job_that_a_dead_worker_left_is_deleted_and_deferred_again(
         await until(lambda: ended(oak) == 1 and count_jobs(workspace) == 0)
 
 
-async def test_a_daemon_that_is_not_sure_begins_nothing(workspace: str, tmp_path: Path) -> None:
-    async def body(ctx: Context) -> None:
-        await ctx.run("think", lambda: asyncio.sleep(0, "thought"))
-
-    async with joined(workspace, tmp_path, "oak", body) as oak:
-        membership = oak.membership
-        renewed = type(membership).is_sure
-        try:
-            type(membership).is_sure = property(lambda _: False)  # type: ignore[assignment, method-assign]
-            await say(oak.journal, "go")
-            oak.worker.wake("ann")
-            await oak.worker.sweep()
-            assert not oak.journal.entries_of_kind(TurnBegan)
-        finally:
-            type(membership).is_sure = renewed  # type: ignore[method-assign]
-        await until(lambda: ended(oak) == 1)
-
-
 async def test_a_job_whose_fetch_lost_its_answer_is_deleted_and_deferred_again(
     workspace: str, tmp_path: Path
 ) -> None:
@@ -303,10 +285,18 @@ class OutageProgram(Program):
 
     def __init__(self) -> None:
         self.back = False
-        self.told = list[str]()
+        self.tries = 0
+        self.strays = list[str]()
+        """Threads that went on although nobody held their tree."""
+        self.daemons = list[WorkingDaemon]()
 
     async def run(self, ctx: Context) -> None:
+        thread = ctx.execution.thread
+
         async def reach() -> StepResult:
+            self.tries += 1
+            if self.daemons and not any(daemon.jobs.may_take(thread) for daemon in self.daemons):
+                self.strays.append(thread)
             if not self.back:
                 raise Unavailable("unreachable")
             return StepResult(value="answer")
@@ -321,15 +311,23 @@ class OutageProgram(Program):
 
 
 async def test_an_outage_keeps_no_job_and_goes_on_in_the_same_attempt(workspace: str, tmp_path: Path) -> None:
+    """The daemon that waits for the service hears of messages to another daemon, and of another's success."""
     program = OutageProgram()
-    async with (
-        joined(workspace, tmp_path, "oak", program) as oak,
-        joined(workspace, tmp_path, "elm", program) as elm,
-    ):
+    async with joined(workspace, tmp_path, "oak", program) as oak:
         await asyncio.gather(*(say(oak.journal, "go", f"t{n}") for n in range(6)))
-        await until(lambda: len(elm.journal.pending_entries(OutageBegan)) == 6 and count_jobs(workspace) == 0)
-        assert len(set(lives_of_turns(elm))) == 2
-        program.back = True
-        await say(elm.journal, "are you there?", "t0")  # one try, whose success the others hear of
-        await until(lambda: not elm.journal.pending_entries(OutageBegan) and count_jobs(workspace) == 0)
-        assert not elm.journal.entries_of_kind(TurnResumed)
+        await until(lambda: len(oak.journal.pending_entries(OutageBegan)) == 6)
+        await until(lambda: count_jobs(workspace) == 0)
+        async with joined(workspace, tmp_path, "elm", program) as elm:
+            program.daemons = [oak, elm]
+            for number in range(4):
+                await say(elm.journal, "are you there?", f"t{number}")
+            await until(lambda: program.tries >= 10 and count_jobs(workspace) == 0)
+            assert not elm.journal.entries_of_kind(TurnResumed)
+            program.back = True
+            await elm.journal.append("other", StepResult(), key="other@1/reached#1")
+            await until(lambda: ended(elm) >= 2)  # the others have just tried in vain
+            for number in range(6):
+                await say(elm.journal, "and now?", f"t{number}")
+            await until(lambda: not elm.journal.busy_threads() and count_jobs(workspace) == 0)
+            assert not elm.journal.entries_of_kind(TurnResumed)
+            assert not program.strays

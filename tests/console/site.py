@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
@@ -97,20 +97,18 @@ async def console(
     clock = clock or FakeClock()
     closed = bool(token) if closed is None else closed
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
-        health: dict[str, Any] = {"ok": True}
-        app = web.Application()
+        health, app = dict[str, Any](ok=True), web.Application()
         credentials = PageCredentials.open_home(path, token or SHOWN, clock.now)
         install_guard(
             app, host=host, clock=clock, credentials=credentials, world_is_open=not closed, url=page
         )
         mount_sessions(app, credentials)
-        told, thinking = {"name": "Claudius"}, LiveCalls()
+        told = {"name": "Claudius"}
         shown = ConsoleSetup(
             journal=journal,
             rebuild=rebuild,
             state=lambda: told,
             health=lambda: health,
-            thinking=thinking,
             patience=patience,
             longest=longest,
             lag=lag,
@@ -122,8 +120,7 @@ async def console(
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        port = runner.addresses[0][1]
-        headers = {} if token else {HEADER: SHOWN}
+        port, headers = runner.addresses[0][1], {} if token else {HEADER: SHOWN}
         async with ClientSession(cookie_jar=CookieJar(unsafe=True), headers=headers) as http:
             try:
                 yield Site(
@@ -132,7 +129,7 @@ async def console(
                     http=http,
                     journal=journal,
                     runner=runner,
-                    thinking=thinking,
+                    thinking=cast(LiveCalls, shown.thinking),
                     credentials=credentials,
                     health=health,
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from daemon.engine.execution import Execution
 from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import OutageBegan, StepResult, TurnBegan, TurnEnded, TurnResumed
 from daemon.engine.outages import ExecutionServices
-from daemon.engine.worker import TurnRunner
+from daemon.engine.tree_share import AllTrees
+from daemon.engine.worker import TurnRunner, Worker
 from tests.clock import FakeClock
 from tests.engine.function_programs import FunctionProgram, say
 from tests.engine.scenario import Said
@@ -73,6 +75,24 @@ async def test_a_turn_is_not_begun_beside_that_of_another_worker(tmp_path: Path)
             await turns(journal, ran).take_turn("ann")
         assert [entry.key for entry in journal.entries_of_kind(TurnBegan)] == ["ann@2/began"]
     assert ran == []
+
+
+async def test_a_worker_that_may_count_as_dead_begins_no_attempt(tmp_path: Path) -> None:
+    sure = False
+
+    async def body(ctx: Context) -> None:
+        await ctx.run("think", lambda: asyncio.sleep(0, "thought"))
+
+    async with Journal(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
+        share = AllTrees(lambda: sure)
+        async with Worker(journal, FakeClock(), FunctionProgram(body), share=share) as worker:
+            await say(journal, "go")
+            worker.wake("ann")
+            await worker.wait_until_idle()
+            assert not journal.entries_of_kind(TurnBegan)
+            sure = True
+            await worker.wait_until_idle()
+            assert len(journal.entries_of_kind(TurnEnded)) == 1
 
 
 async def overtaken(journal: Journal) -> Execution:

@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from daemon.engine.journal.journal import Journal
+from daemon.engine.kinds import TurnBegan, TurnResumed
+from daemon.engine.retries import INNOCENT
+from daemon.engine.shared_suspects import CrashJudge, shared_crash_record
+from tests.clock import FakeClock
 from tests.engine.crash_simulation import SimulatedThread
 from tests.engine.shared_crash_simulation import SharedResult, simulate_shared
 from tests.engine.test_suspects import innocents, poison
@@ -82,3 +87,18 @@ async def test_a_suspect_is_set_aside_after_two_deaths(tmp_path: Path) -> None:
     found = await simulate_fairly(tmp_path, 1, 3, threads)
     assert found.crashes == 5
     assert max(thread.run for thread in found.threads if thread.deadly is None) <= 4
+
+
+async def test_a_death_in_a_control_pardons_whoever_was_suspected(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), []) as journal:
+        judge = CrashJudge(journal, "worker.m")
+        began, _ = await journal.append("x", TurnBegan(execution="x@1", inputs=(), life=101), key="x@1/began")
+        for number, life in enumerate((102, 103), start=2):
+            await judge.judge(life - 1)
+            event = TurnResumed(attempt=number, life=life)
+            await journal.append("x", event, key=f"x@1!attempt#{number}", cause=began.seq)
+        assert shared_crash_record(journal, began).suspect
+        await judge.judge(103)
+        assert shared_crash_record(journal, began).control
+        await judge.judge(104)  # it did not run there
+        assert shared_crash_record(journal, began) == INNOCENT

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Event, Input
 from daemon.engine.journal.journal import Journal
@@ -276,6 +278,21 @@ async def test_what_was_set_while_the_clock_was_ahead_is_set_right_when_it_is(tm
         assert await all_that_wait.end_finished_waits() == []
         await clock.advance(1)
         assert await all_that_wait.end_finished_waits() == ["late"]
+
+
+@pytest.mark.parametrize(("ahead", "corrected"), [(0.5, []), (60.0, ["late"])])
+async def test_clocks_of_workers_that_share_a_journal_may_differ_a_little(
+    tmp_path: Path, ahead: float, corrected: list[str]
+) -> None:
+    clock = FakeClock()
+    async with Journal(tmp_path / "journal.db", clock, [Said, Note]) as journal:
+        clock.set_ahead(ahead)
+        event = WaitBegan(due=clock.now() + 60, execution="late@1")
+        await journal.append("late", event, key="late@1/sleep#1")
+        clock.set_ahead(0)
+        waits = WaitScheduler(journal, clock, _reminder, lambda *_: True, follows=True)
+        assert await waits.end_finished_waits() == []
+        assert [entry.thread for entry in journal.entries_of_kind(ClockCorrected)] == corrected
 
 
 async def test_that_it_was_set_right_holds_after_another_start_too(tmp_path: Path) -> None:

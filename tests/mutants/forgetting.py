@@ -10,6 +10,7 @@ from daemon.engine.journal.writer import (
     WritableTables,
     _without_names,
     clear_hashes,
+    clear_hashes_of,
     find_executions,
     finish_erasing,
 )
@@ -130,19 +131,19 @@ FORGETTING = (
     ),
     Mutant(
         "forgetting: fingerprints go with the words",
-        clear_hashes,
+        clear_hashes_of,
         call_of(EventCodec.unhash).only(2),
         test_no_hash_of_what_was_said_is_left_in_any_file,
     ),
     Mutant(
         "forgetting: names that are made of content go with the words",
-        clear_hashes,
+        clear_hashes_of,
         call_of(without_content_names).only(1),
         test_no_hash_of_what_was_said_is_left_in_any_file,
     ),
     Mutant(
         "forgetting: such a name goes also where a key is told",
-        clear_hashes,
+        clear_hashes_of,
         call_of(_without_names).only(1),
         test_a_key_that_is_told_elsewhere_holds_none_of_it,
     ),

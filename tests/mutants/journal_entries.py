@@ -232,7 +232,7 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "digests: an older journal gets them when it is opened",
-        Journal.__aenter__,
+        Journal._prepare_tables,
         call_of(Journal._add_digests).removed(),
         test_an_older_journal_gets_its_digests_when_it_is_first_opened,
     ),

@@ -59,7 +59,7 @@ ONE_WORKER = (
     ),
     Mutant(
         "engine: the lease is looked at before each effect",
-        Execution.check_lease,
+        Journal.confirm_lease,
         condition().never(),
         test_an_attempt_that_was_overtaken_does_nothing_in_the_world,
     ),

@@ -13,6 +13,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.one_worker import ONE_WORKER
 from tests.mutants.page_access import PAGE_ACCESS
 from tests.mutants.privacy import PRIVACY
+from tests.mutants.shared_log import SHARED_LOG
 from tests.mutants.soul_clients import SOUL_CLIENTS
 from tests.mutants.tool_calls import TOOL_CALLS
 from tests.mutants.tool_consent import TOOL_CONSENT
@@ -20,6 +21,7 @@ from tests.mutants.tool_consent import TOOL_CONSENT
 ALL: tuple[Mutant, ...] = (
     *JOURNAL_ENTRIES,
     *ONE_WORKER,
+    *SHARED_LOG,
     *ANSWERS_SAID_ONCE,
     *CONSENT,
     *PRIVACY,

@@ -16,7 +16,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.slack.app_share import AppShare
-from daemon.slack.surface import BEAT, ConnectionHealth, ConnectionPool
+from daemon.slack.socket_pool import BEAT, ConnectionHealth, ConnectionPool
 from daemon.slack.web_api import SlackAccess, WebApi
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock

@@ -119,6 +119,17 @@ async def test_a_status_of_a_new_attempt_elsewhere_is_left_alone(two: TwoDaemons
     assert two.b.wire.told(LINE) == []
 
 
+async def test_a_turn_that_was_taken_over_leaves_no_status_even_if_it_shows_none(two: TwoDaemons) -> None:
+    thread = await shown_by(two, two.a, two.lives["a"])
+    await die(two, two.a, "a")
+    await two.b.journal.append(
+        thread, TurnResumed(attempt=2, life=two.lives["b"]), key="resumed", author="engine"
+    )
+    two.b.slack.speaker.status(thread, "is musing…", ours)
+    two.b.slack.speaker.status(thread, "", ours)
+    await until(lambda: not (lines(two.b) or sessions(two.b)))
+
+
 async def test_an_answer_of_a_dead_daemon_is_written_over_once_and_its_stream_never_goes_on(
     two: TwoDaemons,
 ) -> None:

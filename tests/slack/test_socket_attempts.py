@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from daemon.settings.parse import ConfigError
-from daemon.slack.surface import ADVICE, FULL, STEADY
+from daemon.slack.socket_pool import ADVICE, FULL, STEADY
 from daemon.slack.web_api import AT_ONCE, LONGEST_PAUSE, retry_pause
 from tests.slack.office import until
 from tests.slack.switchboard import LOST, Ours, hears, ours

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from daemon.slack.surface import BEAT
+from daemon.slack.socket_pool import BEAT
 from daemon.slack.web_api import LONGEST_PAUSE
 from tests.slack.office import until
 from tests.slack.switchboard import LOST, hears, ours

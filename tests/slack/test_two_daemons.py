@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import ConversationOpened, IncomingMessage, OverheardMessage, StopRequest
+from daemon.slack.directory import NAME_SECONDS
 from daemon.slack.inbox import ORIGINAL_PATIENCE
 from daemon.slack.places import ensure_journal_id
 from rehearsal.people import ALICE, BOB, TEAM
@@ -144,3 +145,16 @@ async def test_daemons_that_start_at_once_name_the_log_alike(log_url: str, tmp_p
     ):
         ids = await asyncio.gather(*(ensure_journal_id(journal, TEAM) for journal in (a, b)))
     assert len({*ids}) == 1, "else each would take the other for a daemon of another log"
+
+
+async def test_a_new_name_that_one_daemon_hears_of_is_looked_up_by_the_other_in_time(
+    two: TwoDaemons,
+) -> None:
+    await two.event_to(two.b, CALL)
+    profile = {"display_name": "Alicia"}
+    two.a.wire.profiles[ALICE.id] = {"name": "alice", "profile": profile}
+    change = {"id": ALICE.id, "name": "alice", "profile": profile}
+    await two.event_to(two.a, {"type": "user_change", "user": change, "event_ts": LATER})
+    await two.a.clock.skip(NAME_SECONDS)
+    await two.event_to(two.b, {**CALL, "ts": f"{two.a.clock.now():.6f}"})
+    assert [entry.event.name for entry in two.b.entries(IncomingMessage)] == ["Alice", "Alicia"]

@@ -135,6 +135,7 @@ async def two_daemons(
                 woken=woken,
                 session=session,
             )
+            slack.begin()
             lives[name] = await start_worker(here, name)
             await slack.connect(lives[name])
             app.links[id(slack)] = world.workspace.links._sockets[SOUL.id][-1]

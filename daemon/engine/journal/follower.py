@@ -14,7 +14,7 @@ from contextlib import closing
 
 import psycopg
 
-from daemon.engine.exceptions import JournalError
+from daemon.engine.exceptions import JournalError, recorded_name
 from daemon.engine.journal.journal_copy import JournalCopy, raise_damage
 from daemon.engine.journal.log_contact import LogContact
 from daemon.engine.journal.postgres_log import PostgresLog, away_reason
@@ -63,7 +63,8 @@ class LogFollower(threading.Thread):
         self._ends = ends
         self._log: PostgresLog | None = None
         self._is_idle = False
-        self._clear_at = 0.0
+        self._look_at = self._clear_at = 0.0
+        self._warned = ""
         self.last_told = copy.upto
         """Newest seq that the log has told of."""
         self.uncleared: Sequence[str] = ()
@@ -80,6 +81,15 @@ class LogFollower(threading.Thread):
             self.join(0.1)
 
     def run(self) -> None:
+        try:
+            self._follow_for_ever()
+        except JournalError as error:
+            self._failed(error)
+        except Exception as error:
+            log.critical("The follower of the log died.", exc_info=True)
+            self._failed(JournalError(f"The log is not followed any more ({recorded_name(error)}): restart."))
+
+    def _follow_for_ever(self) -> None:
         while not self._ends.is_set():
             try:
                 with closing(PostgresLog(self._url, self._name)) as self._log:
@@ -88,15 +98,12 @@ class LogFollower(threading.Thread):
                 if not self._ends.is_set():
                     self._contact.note_failure(away_reason(error))
             except (sqlite3.Error, OSError) as error:
-                log.error("The copy of the log cannot be written (%s), and falls behind.", error)
-            except JournalError as error:
-                self._failed(error)
-                return
+                self._warn("The copy of the log cannot be written (%s), and falls behind.", error)
             self._ends.wait(RECONNECT_PAUSE)
 
     def _follow(self, shared: PostgresLog) -> None:
-        shared.look()
         shared.listen()
+        self.last_told = self._copy.upto
         shared.connection.execute(f"set lock_timeout = '{LOCK_SECONDS}s'")
         checked, upto = False, None
         while not self._ends.is_set():
@@ -105,7 +112,8 @@ class LogFollower(threading.Thread):
                 checked = checked or self._is_checked(shared)
                 if checked:
                     self._catch_up(shared)
-                    self._look_after_copy(shared)
+                    if not self._copy.is_reported or time.monotonic() >= self._look_at:
+                        self._look_after_copy(shared)
             except psycopg.errors.LockNotAvailable:
                 log.debug("The log's table is being rewritten.")
             self._contact.note_answer()
@@ -127,12 +135,13 @@ class LogFollower(threading.Thread):
                 if not held or self._copy.upto >= self.last_told:
                     return
                 rows = shared.rows_after(self._copy.upto)
-                self._copy.fold(rows)
-                if rows:
-                    self._told(rows)
+                if not rows:
+                    return
+                self._told(self._copy.fold(rows))
             self._contact.note_answer()
 
     def _look_after_copy(self, shared: PostgresLog) -> None:
+        self._look_at = time.monotonic() + POLL_SECONDS
         self._copy.check_file()
         with self._copy.held(LOCK_SECONDS) as held, raise_damage():
             if not held:
@@ -150,4 +159,9 @@ class LogFollower(threading.Thread):
             self._copy.clear(shared)
         except (sqlite3.OperationalError, OSError) as error:
             self._clear_at = time.monotonic() + CLEAR_PAUSE
-            log.warning("Forgotten words stay in the copy for now (%s).", error)
+            self._warn("Forgotten words stay in the copy for now (%s).", error)
+
+    def _warn(self, text: str, error: Exception) -> None:
+        level = logging.DEBUG if text % error == self._warned else logging.WARNING
+        self._warned = text % error
+        log.log(level, text, error)

@@ -41,7 +41,7 @@ ERASING_LOCK = 7306
 DEAD_ROWS = re.compile(r"\d+")
 
 
-class Forgotten(NamedTuple):
+class ForgottenEntries(NamedTuple):
     """Entries `seqs`, forgotten by the entry `by`."""
 
     by: int
@@ -69,7 +69,7 @@ class LogEraser:
         self._path = path
         self._kinds = kinds
 
-    def clean_log(self, forgotten: Iterable[Forgotten]) -> None:
+    def clean_log(self, forgotten: Iterable[ForgottenEntries]) -> None:
         """Remove the words of all these entries from the log. Raises JournalError and psycopg.Error."""
         _await(lambda: self._log.try_lock(ERASING_LOCK), "Another daemon erases words from the log.")
         clean = self._log.clean_upto()

@@ -20,7 +20,7 @@ from daemon.engine.journal.follower import LogFollower
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.journal_copy import JournalCopy, open_copy
 from daemon.engine.journal.log_contact import LogContact, LogState
-from daemon.engine.journal.log_erasing import Forgotten, LogEraser, away_sentence
+from daemon.engine.journal.log_erasing import ForgottenEntries, LogEraser, away_sentence
 from daemon.engine.journal.postgres_log import PostgresLog, away_reason
 from daemon.engine.journal.postgres_writer import PostgresWriter
 from daemon.engine.journal.rows import WrittenRow, delete_database, index_path
@@ -126,7 +126,9 @@ class SharedJournal(Journal):
         Raises JournalError, which names the machines that are away.
         """
         async with self._erasing_one:
-            left = [Forgotten(one.seq, one.event.seqs) for one in self.pending_entries(EntriesForgotten)]
+            left = [
+                ForgottenEntries(one.seq, one.event.seqs) for one in self.pending_entries(EntriesForgotten)
+            ]
             upto = [one for one in left if one.by <= forgotten.seq]
             if not upto or upto[-1].by != forgotten.seq:
                 return  # it is finished
@@ -135,7 +137,7 @@ class SharedJournal(Journal):
                 raise JournalError(away_sentence(away))
             await self._record_erased(forgotten)
 
-    def _erase_log(self, forgotten: Sequence[Forgotten]) -> Sequence[str]:
+    def _erase_log(self, forgotten: Sequence[ForgottenEntries]) -> Sequence[str]:
         """Erase the words from the log; return the machines that do not report within some seconds."""
         try:
             with closing(PostgresLog(self._url, f"{self._name}:eraser")) as self._erasing:
