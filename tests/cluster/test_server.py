@@ -32,6 +32,16 @@ with share_postgres(Path(sys.argv[1]), "-c", "fsync=off") as url:
 """
 
 
+OWNER = """
+import sys
+from pathlib import Path
+from rehearsal.postgres_server import FAST, run_postgres
+with run_postgres(Path(sys.argv[1]) / "server", *FAST) as url:
+    print(url, flush=True)
+    sys.stdin.read()
+"""
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     tmp_path.chmod(0o755)  # another user may run the server
@@ -75,9 +85,10 @@ def test_the_package_has_one_that_starts_for_root_too(home: Path) -> None:
 
 
 @contextmanager
-def user_of(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def user_of(home: Path, program: str = USER) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run a program that uses a server; yield its process and the server's URL."""
     with subprocess.Popen(
-        [sys.executable, "-c", USER, str(home)],
+        [sys.executable, "-c", program, str(home)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -105,5 +116,17 @@ def test_a_shared_server_ends_with_its_last_user_also_if_all_are_killed(home: Pa
         with psycopg.connect(url) as connection:
             assert connection.execute("select 1").fetchone() == (1,)
         second.kill()
+        assert select.select([server], [], [], PATIENCE)[0]
+        os.close(server)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a process to its parent")
+def test_a_server_ends_with_the_process_that_started_it_also_if_that_is_killed(home: Path) -> None:
+    home.mkdir(mode=0o755)
+    with user_of(home, OWNER) as (owner, url):
+        server = server_of(home)
+        with psycopg.connect(url) as connection:
+            assert connection.execute("select 1").fetchone() == (1,)
+        owner.kill()
         assert select.select([server], [], [], PATIENCE)[0]
         os.close(server)
