@@ -52,6 +52,7 @@ from daemon.engine.tree_share import AllTrees, TreeShare
 from daemon.inner_life.programs.placement import ProgramPlacement
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.home import create_home, version, write_private
+from daemon.settings.parse import ConfigError
 from daemon.settings.token_file import CONSOLE_TOKEN_FILE, TokenFile
 from daemon.turn.reservations import CallReservations
 

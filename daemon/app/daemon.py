@@ -173,6 +173,7 @@ async def take_turns(opened: OpenDaemon, grace: float = GRACE) -> AsyncIterator[
         worker = await _run_worker(stack, opened, world, grace)
         opened.turns.worker = worker
         await _connect(stack, slack, worker.life)
+        opened.machines.on_death(worker.note_death)
         opened.machines.on_death(partial(_clean_up_after, services))
         serving = opened.clients.serving(secret, services, opened.view.for_owner(), worker.wake)
         await stack.enter_async_context(serving)

@@ -22,6 +22,7 @@ from statistics import median
 from time import monotonic, time
 from typing import Any, Self
 
+from daemon.app.journal_commands import verify_journal
 from daemon.engine.clock import SystemClock
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.kinds import SOUL_KINDS, ModelCall, SoulTurnEnded, StopRequest
@@ -30,7 +31,7 @@ from rehearsal.postgres_server import PostgresServer
 from tests.cluster.members import Member, Members, members
 from tests.cluster.world import ClusterWorld, cluster_world
 from tests.postgres import new_log
-from tests.wire.checks import ShownMessage, check_claimed, check_order, check_paid, verify_journal
+from tests.wire.checks import ShownMessage, check_claimed, check_order, check_paid
 
 ME = f"<@{SOUL.user}>"
 DMS = {"alice": "D0ALICE0001", "bob": "D0BOB000001", "carol": "D0CAROL0001"}
@@ -292,11 +293,12 @@ def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
     if waiting:
         found.append(f"unanswered: {waiting}")
     unclaimed = [message for message in said if message.user == SOUL.user]
-    for check in (
-        lambda: check_claimed(journal, unclaimed),
-        lambda: check_order(journal),
-        lambda: check_paid(journal, run.world.asked),
-    ):
+    checks: Sequence[Callable[[], None]] = (
+        partial(check_claimed, journal, unclaimed),
+        partial(check_order, journal),
+        partial(check_paid, journal, run.world.asked),
+    )
+    for check in checks:
         try:
             check()
         except AssertionError as error:

@@ -29,14 +29,15 @@ async def takeover(run: KillRun, kind: str) -> float | None:
     daemon = _streaming(run, since)[-1].daemon
     hit_at, seen = time(), len(run.world.effects)
     await run.hit_one(run.members.all[daemon], kind, 15.0)
-    others = lambda: [e for e in run.world.effects[seen:] if e.daemon not in ("", daemon)]  # noqa: E731
     deadline = monotonic() + LONGEST
-    while not others() and monotonic() < deadline:
+    first: Effect | None = None
+    while first is None and monotonic() < deadline:
         await asyncio.sleep(0.02)
         await run.members.tend(run.draw)
-    first = others()
+        others = (one for one in run.world.effects[seen:] if one.daemon not in ("people", daemon))
+        first = next(others, None)
     await run.settle()
-    return first[0].at - hit_at if first else None
+    return first.at - hit_at if first else None
 
 
 def _streaming(run: KillRun, since: int) -> list[Effect]:

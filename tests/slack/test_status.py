@@ -173,7 +173,7 @@ async def test_a_successor_s_sign_is_left_alone(here: Office) -> None:
     [half] = here.journal.pending_entries(SoulTurnBegan, thread=thread)
     await here.journal.append(thread, SoulTurnEnded(outcome="completed"), key="over", closes=[half.seq])
     await here.clock.advance(YIELD_SECONDS)
-    await until(lambda: lines(here) == sessions(here) == [])
+    await until(lambda: (lines(here), sessions(here)) == ([], []))
 
 
 async def test_the_wish_of_the_next_turn_outlives_the_refusal_of_the_last(here: Office) -> None:

@@ -85,7 +85,7 @@ class LogFollower(threading.Thread):
             self._follow_for_ever()
         except JournalError as error:
             self._failed(error)
-        except Exception as error:
+        except Exception as error:  # boundary of a thread
             log.critical("The follower of the log died.", exc_info=True)
             self._failed(JournalError(f"The log is not followed any more ({recorded_name(error)}): restart."))
 
