@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,15 +74,15 @@ def is_copy(path: Path) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LogsOfFiles:
     """Logs by the files of their copies, noted in a folder that forked processes share.
 
     A journal opened where no file is begins a log of its own.
     """
 
-    server: str
-    notes: Path
+    server: str = ""
+    notes: Path = Path()
 
     def url_for(self, path: Path) -> str | None:
         """Return the log of this copy; None if the file is a journal without a log.
@@ -122,12 +123,17 @@ def journal_over(logs: LogsOfFiles) -> Any:
     return JournalOfTest
 
 
-def put_in_place() -> ExitStack:
-    """Start the run's server, and let every module that is imported from now on open journals over it."""
-    stack = ExitStack()
-    server = stack.enter_context(share_postgres(run_folder(), *FAST, *SESSIONS))
-    notes = run_folder() / "logs"
-    notes.mkdir(exist_ok=True)
-    stack.callback(setattr, journal_module, "Journal", Journal)
-    journal_module.Journal = journal_over(LogsOfFiles(server, notes))  # type: ignore[misc]
-    return stack
+def put_in_place() -> LogsOfFiles:
+    """Let every module that is imported from now on open journals over logs."""
+    logs = LogsOfFiles()
+    journal_module.Journal = journal_over(logs)  # type: ignore[misc]
+    return logs
+
+
+@contextmanager
+def run_server(logs: LogsOfFiles) -> Iterator[None]:
+    """Use the run's server for the logs inside the block."""
+    with share_postgres(run_folder(), *FAST, *SESSIONS) as logs.server:
+        logs.notes = run_folder() / "logs"
+        logs.notes.mkdir(exist_ok=True)
+        yield
