@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,15 @@ TOOLS = ("hypothesis", "playwright")
 """Tools of requirements-dev.txt."""
 OVER_LOG = os.environ.get("JOURNAL") == "postgres"
 """Every journal that a test opens is over a log in PostgreSQL."""
+
+
+def shared_log() -> Any:
+    """Return the module that opens journals over a log, which needs psycopg."""
+    return importlib.import_module("tests.shared_log")
+
+
+LOGS = shared_log().put_in_place() if OVER_LOG else None
+"""Made at import: conftest.py files of folders import the journal before pytest is configured."""
 FEW = 40
 """Examples of a property in `make test`, always the same ones."""
 
@@ -26,14 +36,11 @@ FEW = 40
 def pytest_configure(config: pytest.Config) -> None:
     without_certificates()
     if OVER_LOG and not is_controller(config):
-        config.add_cleanup(shared_log().put_in_place().close)
+        using = shared_log().run_server(LOGS)
+        using.__enter__()
+        config.add_cleanup(partial(using.__exit__, None, None, None))
     if importlib.util.find_spec("hypothesis"):
         never_late(importlib.import_module("hypothesis"), config.getoption("--hypothesis-profile", None))
-
-
-def shared_log() -> Any:
-    """Return the module that opens journals over a log, which needs psycopg."""
-    return importlib.import_module("tests.shared_log")
 
 
 def is_controller(config: pytest.Config) -> bool:
