@@ -86,7 +86,7 @@ class KillRun:
     world: ClusterWorld
     members: Members
     journal: SharedJournal
-    database: Database
+    database: Database | None
     draw: random.Random
     posted: dict[str, float] = field(default_factory=dict)
     """Time of each message that is to be answered, by the key of its entry."""
@@ -141,7 +141,7 @@ class KillRun:
         """Hit one daemon or two, or the database."""
         up = self.members.up
         self.draw.shuffle(up)
-        if kind == "database":
+        if kind == "database" and self.database:
             self.hits[kind] += 1
             await self.database.crash(self.draw.uniform(0.2, 4.0))
         elif len(up) > 1:
@@ -214,9 +214,10 @@ class KillReport:
 
 
 @asynccontextmanager
-async def kill_run(folder: Path, database: Database, seed: int, **settings: str) -> AsyncIterator[KillRun]:
-    """Start a world and its daemons over a new log."""
-    url = new_log(database.url)
+async def kill_run(
+    folder: Path, url: str, seed: int, database: Database | None = None, **settings: str
+) -> AsyncIterator[KillRun]:
+    """Start a world and its daemons over a log that is empty."""
     async with cluster_world(folder, NAMES) as world:
         urls = {name: world.urls[name] for name in NAMES}
         async with members(folder, url, urls, **settings) as everybody:
@@ -257,9 +258,9 @@ def _recorder(journal: SharedJournal) -> Callable[[str], bool]:
     return is_recorded
 
 
-async def report(run: KillRun) -> KillReport:
-    """Look at what the run left, before its daemons end."""
-    await _until_no_status(run.world)
+async def report(run: KillRun, status_seconds: float = 15.0) -> KillReport:
+    """Look at what the run left, before its daemons end; a status may stand for these seconds."""
+    await look_until(lambda: not run.world.statuses, status_seconds)
     said = [
         ShownMessage(channel=c, root=root, ts=ts, user=body["user"], text=_text(body), buttons=False)
         for c, root, ts, body in run.world.messages()
@@ -313,10 +314,6 @@ def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
     return found
 
 
-async def _until_no_status(world: ClusterWorld, seconds: float = 15.0) -> None:
-    await look_until(lambda: not world.statuses, seconds)
-
-
 def _text(body: Mapping[str, Any]) -> str:
     kinds = {block["type"]: block for block in body.get("blocks") or ()}
     return str(kinds["markdown"]["text"] if "markdown" in kinds else body["text"])
@@ -346,7 +343,7 @@ async def main(seconds: float, kinds: Sequence[str], seed: int, **settings: str)
     with open_to_others() as folder:
         async with (
             Database(folder / "postgres") as database,
-            kill_run(folder, database, seed, **settings) as run,
+            kill_run(folder, new_log(database.url), seed, database, **settings) as run,
         ):
             await run.course(seconds, kinds)
             done = await report(run)
