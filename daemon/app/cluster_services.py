@@ -46,6 +46,7 @@ from daemon.console.shared_secrets import open_shared_credentials
 from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.log_erasing import away_sentence
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.tree_share import AllTrees, TreeShare
@@ -286,10 +287,18 @@ class ClusterServices:
     def faults(self) -> Sequence[str]:
         faults = [*self._server.warnings]
         faults += [f"{sentence}." for sentence in find_differences(self._membership.alive)]
+        away = self._machines_with_forgotten_words()
+        faults += [away_sentence(away)] if away else []
         if self.is_log_away:
             reason = self._membership.reach.reason
             faults.insert(0, AWAY.format(why=f" ({reason})" if reason else ""))
         return faults
+
+    def _machines_with_forgotten_words(self) -> Sequence[str]:
+        """Return the machines that hold up a forgetting; one that is alive reports within seconds."""
+        alive = {row.machine for row in self._membership.alive}
+        uncleared = self._journal.uncleared_machines if self._journal else ()
+        return [machine for machine in uncleared if machine not in alive]
 
 
 def _machine_as_json(row: DaemonRow) -> Mapping[str, Any]:

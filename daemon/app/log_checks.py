@@ -28,8 +28,10 @@ from daemon.cluster.schema import log_version, newer_log_sentence
 from daemon.engine.exceptions import CopyAhead, JournalError, JournalMisplaced
 from daemon.engine.journal.journal_copy import not_moved_sentence, why_of_another_log
 from daemon.engine.journal.journal_file import open_readonly
+from daemon.engine.journal.log_erasing import away_sentence
 from daemon.engine.journal.log_schema import LOG_VERSION
-from daemon.engine.journal.postgres_log import PostgresLog
+from daemon.engine.journal.postgres_log import PostgresLog, from_log
+from daemon.engine.kinds import EntriesForgotten
 from daemon.settings.database_url import shown_database_url
 from daemon.settings.parse import ConfigError
 
@@ -38,6 +40,11 @@ NAME = "soul:doctor"
 DAEMONS = """
 select to_jsonb(d) || jsonb_build_object('silent', extract(epoch from clock_timestamp() - w.last_heartbeat))
   from soul_daemon d join procrastinate_workers w on w.id = d.worker_id order by d.machine
+"""
+
+UNCLEARED = """
+select machine from soul_copy where cleared < (
+  select max(seq) from entry where kind = %s and seq in (select seq from pending)) order by machine
 """
 
 USUAL_OFFSET = 1.0
@@ -86,6 +93,9 @@ def _log_findings(connection: Connection) -> Iterator[Finding]:
     yield _clock_finding(connection)
     rows = [DaemonRow.of_json(row) for (row,) in connection.execute(DAEMONS)]
     yield from _daemon_findings(rows)
+    uncleared = [from_log(machine) for (machine,) in connection.execute(UNCLEARED, (EntriesForgotten.kind,))]
+    if uncleared:
+        yield doubtful_finding("forgetting", away_sentence(uncleared).rstrip("."))
 
 
 def _copy_finding(path: Path, url: str, version: int | None) -> Finding:

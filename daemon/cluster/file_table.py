@@ -12,16 +12,15 @@ import errno
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import psycopg
-from psycopg.rows import tuple_row
 
-Found = TypeVar("Found")
+from daemon.engine.journal.postgres_log import Connection, connect
 
 FILE_TABLES = """
 create table if not exists soul_file(name text primary key, text text not null, changed uuid not null);
@@ -74,7 +73,7 @@ class FileTable:
         self._marks: dict[str, uuid.UUID] = {}
         """Mark of the newest change of each text in memory."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="private files")
-        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._connection: Connection | None = None
         self._away_until = 0.0
         self._following: asyncio.Task[None] | None = None
 
@@ -175,35 +174,16 @@ class FileTable:
             self._forget(name)
 
     def _execute(self, query: str, values: Sequence[object]) -> Sequence[tuple[Any, ...]]:
-        return self._connected(lambda db: _rows(db, query, values))
-
-    def _connected(self, ask: Callable[[psycopg.Connection[tuple[Any, ...]]], Found]) -> Found:
         try:
             if self._connection is None:
-                self._connection = self._connect()
-            return ask(self._connection)
+                self._connection = connect(self._url, self._name)
+            cursor = self._connection.execute(query.encode(), values)
+            return cursor.fetchall() if cursor.description else []
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self._disconnect()
             raise
-
-    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        return psycopg.connect(
-            self._url,
-            autocommit=True,
-            application_name=self._name,
-            row_factory=tuple_row,
-            connect_timeout=3,
-            tcp_user_timeout=3_000,
-        )
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-
-def _rows(
-    database: psycopg.Connection[tuple[Any, ...]], query: str, values: Sequence[object]
-) -> Sequence[tuple[Any, ...]]:
-    cursor = database.execute(query.encode(), values)
-    return cursor.fetchall() if cursor.description else []

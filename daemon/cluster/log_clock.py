@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from daemon.engine.clock import Clock, SystemClock
-
-
-def boot_time() -> float:
-    """Return seconds that also pass while the machine or the process is suspended; never set back."""
-    # where there is no such clock, the monotonic one counts suspended time
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+from daemon.engine.clock import Clock, SystemClock, boot_time
 
 
 class LogClock(SystemClock):

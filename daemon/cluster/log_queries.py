@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import psycopg
 
-from daemon.cluster.log_session import LogSession, away_reason
+from daemon.cluster.log_session import LogSession
 from daemon.engine.exceptions import EngineError
+from daemon.engine.journal.postgres_log import away_reason
 
 
 class LogAway(EngineError):

@@ -42,6 +42,11 @@ class LogUnreachable(JournalError):
     recorded_name = "LogUnreachable"
 
 
+UNREADABLE = (
+    "DATABASE_URL: a part of it is no text in UTF-8, or a host is no name: write an odd character as bytes"
+    " of UTF-8, like %C3%A4, and names of hosts with at most 63 characters between two dots."
+)
+
 REFUSALS = (
     (
         re.compile("password authentication failed|no password supplied|role .* does not exist"),
@@ -58,6 +63,13 @@ REFUSALS = (
     (
         re.compile("certificate|does not support SSL|sslmode"),
         "cannot be reached with the TLS that DATABASE_URL asks for: see sslmode and sslrootcert",
+    ),
+    (
+        re.compile(
+            r"invalid (\S+ )?value|unrecognized configuration parameter|invalid port number"
+            "|definition of service|could not match"
+        ),
+        "cannot be reached with an option of DATABASE_URL: correct its value",
     ),
 )
 """Answers of a server that waiting does not change, and what to do. In other languages they count as away."""
@@ -124,7 +136,12 @@ def connect_to_server(url: str, name: str) -> Connection:
 
 def _check_parameters(url: str) -> None:
     try:
-        conninfo.conninfo_to_dict(url)
+        given = conninfo.conninfo_to_dict(url)
+        for host in str(given.get("host") or "").split(","):
+            if not host.startswith(("/", "@")):  # no folder of a socket
+                host.encode("idna")
+    except UnicodeError:
+        raise ConfigError(UNREADABLE) from None
     except psycopg.Error as error:
         found = re.search('invalid URI query parameter: "(.*)"', str(error))
         why = f"has no parameter {found[1]}" if found else "cannot read it"
@@ -174,6 +191,7 @@ def examine_server(url: str, name: str = "soul:start") -> ServerFacts:
         try:
             _check_version(first, where)
             _check_is_writable(first, where)
+            _check_defaults(first, where)
             _check_schema(first, where)
             _check_session_mode(first, second, where)
             return _facts(first)
@@ -201,6 +219,17 @@ def _check_is_writable(connection: Connection, where: str) -> None:
     )
     if in_recovery or read_only:
         raise LogUnreachable(read_only_sentence(where))
+
+
+def _check_defaults(connection: Connection, where: str) -> None:
+    """Check what a URL, a role or a database may set: the log's functions need what is usual."""
+    for name, usual in (("client_encoding", "UTF8"), ("default_transaction_isolation", "read committed")):
+        [found] = _row(connection, "select current_setting(%s)", name)
+        if found != usual:
+            raise ConfigError(
+                f"Sessions with {where} have {name}={found}, and the journal needs {usual}: leave it out"
+                " of DATABASE_URL, or reset it for the role and the database there."
+            )
 
 
 def _check_schema(connection: Connection, where: str) -> None:

@@ -52,14 +52,6 @@ class LogSession:
             await connection.close()
 
 
-def away_reason(error: psycopg.Error) -> str:
-    """Return in one line why the log is away."""
-    if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
-        return "the server is read-only or in recovery"
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0]
-
-
 def _hang_up(connection: psycopg.AsyncConnection[Any]) -> None:
     # a cancelled query would ask the server to stop it, over the network that does not answer
     if not connection.closed:

@@ -17,10 +17,12 @@ from psycopg.types.json import Jsonb
 
 from daemon.cluster.daemon_facts import DaemonFacts as DaemonFacts
 from daemon.cluster.daemon_facts import DaemonRow as DaemonRow
-from daemon.cluster.log_clock import LogClock, boot_time
+from daemon.cluster.log_clock import LogClock
 from daemon.cluster.log_reach import LogReach
-from daemon.cluster.log_session import LogSession, away_reason
+from daemon.cluster.log_session import LogSession
+from daemon.engine.clock import boot_time
 from daemon.engine.exceptions import CountedAsDead
+from daemon.engine.journal.postgres_log import away_reason
 from daemon.settings.parse import ConfigError
 
 log = logging.getLogger(__name__)
@@ -29,7 +31,7 @@ HEARTBEAT_SECONDS = 0.5
 SILENCE_SECONDS = 4.0
 """Seconds without a heartbeat after which a daemon is dead. After the log was away, nobody is for as long."""
 GONE_SECONDS = 1.5
-"""The same for a daemon whose session is gone, too."""
+"""Seconds without a heartbeat after which a daemon is dead whose session is gone, too."""
 SURE_SECONDS = 1.2
 """Seconds after a heartbeat was sent for which a daemon is sure that it does not count as dead."""
 SETTLING_SECONDS = 1.0

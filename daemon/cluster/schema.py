@@ -14,18 +14,14 @@ from procrastinate.schema import SchemaManager
 
 from daemon.cluster.file_table import FILE_TABLES
 from daemon.cluster.log_server import Connection, LogUnreachable
+from daemon.cluster.membership import SILENCE_SECONDS
 from daemon.cluster.membership_tables import MEMBERSHIP_FUNCTIONS, MEMBERSHIP_TABLES
 from daemon.cluster.shared_places import PLACE_TABLES
 from daemon.cluster.shared_spending import SPENDING_TABLES
 from daemon.cluster.tree_wake import TREE_WAKE
+from daemon.engine.journal.log_locks import LogLock
 from daemon.engine.journal.log_schema import APPEND, LOG_TABLES, LOG_VERSION
 from daemon.settings.parse import ConfigError
-
-SCHEMA_LOCK = 7304
-"""First key of the advisory lock under which tables are made, migrated and filled by a move."""
-
-SILENCE_SECONDS = 4.0
-"""Seconds without a heartbeat after which a daemon is dead."""
 
 TABLES_OF_OTHERS = ("entry", "pending", "lease", "soul_daemon", "procrastinate_jobs")
 """Tables that are ours only beside the table `soul_log`."""
@@ -79,14 +75,16 @@ def newer_log_sentence(found: int, known: int) -> str:
 def lock_schema(connection: Connection) -> None:
     """Hold the log's schema until the transaction ends. Raises LogUnreachable."""
     connection.execute("set local statement_timeout = 0")
-    if not value(connection, "select pg_try_advisory_xact_lock(%s, hashtext(current_schema))", SCHEMA_LOCK):
+    if not value(
+        connection, "select pg_try_advisory_xact_lock(%s, hashtext(current_schema))", LogLock.SCHEMA
+    ):
         raise LogUnreachable(
             "The log's tables are being made, migrated or filled by another program: the start waits for it."
         )
 
 
 def prepare_locked(connection: Connection, schema: LogSchema | None = None) -> Sequence[str]:
-    """Do the same under `lock_schema`."""
+    """Make or migrate the tables as `prepare_log` does, inside the transaction of `lock_schema`."""
     schema = schema or make_schema()
     found = log_version(connection)
     if found is None:

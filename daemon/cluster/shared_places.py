@@ -13,11 +13,12 @@ from typing import Self
 
 from daemon.claude.model_places import PlaceDemand
 from daemon.cluster.log_queries import LogAway, LogQueries
+from daemon.engine.journal.log_locks import LogLock
 
 LOOK_SECONDS = 0.2
 """Seconds between two questions while requests wait or run."""
 
-PLACE_TABLES = """
+PLACE_TABLES = f"""
 create table if not exists soul_model_places(
   worker_id bigint primary key, held integer not null, people integer not null, branches integer not null,
   background integer not null, since timestamptz not null, seen timestamptz not null);
@@ -31,7 +32,7 @@ declare
   wanted integer := now_people + now_branches + now_background;
   mine soul_model_places; free integer; better integer; urgent integer;
 begin
-  perform pg_advisory_xact_lock(7307, hashtext(current_schema));
+  perform pg_advisory_xact_lock({LogLock.PLACES}, hashtext(current_schema));
   delete from soul_model_places where not soul_is_alive(worker_id);
   insert into soul_model_places
     values(worker, now_held, now_people, now_branches, now_background, clock_timestamp(), clock_timestamp())

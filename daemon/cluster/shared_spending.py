@@ -14,12 +14,13 @@ from types import TracebackType
 from typing import Self
 
 from daemon.cluster.log_queries import LogAway, LogQueries
+from daemon.engine.journal.log_locks import LogLock
 from daemon.turn.reservations import EndReservation, SpentToday
 
 LOOK_SECONDS = 0.5
 """Seconds between two looks for reservations that other daemons have ended, and between retries."""
 
-SPENDING_TABLES = """
+SPENDING_TABLES = f"""
 create table if not exists soul_reservation(
   id uuid primary key, worker_id bigint not null, amount double precision not null,
   closed_seq bigint, closed timestamptz, lost timestamptz);
@@ -33,7 +34,7 @@ create or replace function soul_reserve(
 declare
   others double precision;
 begin
-  perform pg_advisory_xact_lock(7306, hashtext(current_schema));
+  perform pg_advisory_xact_lock({LogLock.SPENDING}, hashtext(current_schema));
   if not soul_is_alive(worker) then return false; end if;
   delete from soul_reservation where closed < clock_timestamp() - interval '10 minutes'
     or lost < clock_timestamp() - interval '1 minute';

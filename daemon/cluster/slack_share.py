@@ -8,7 +8,7 @@ from daemon.cluster.roles import Roles
 
 
 class SlackShare:
-    """Share by the heartbeats of all daemons."""
+    """Sockets, rate and roles of this daemon, as the heartbeats of all daemons tell them."""
 
     is_shared = True
 

@@ -9,6 +9,12 @@ from typing import Protocol
 DAY = 86_400.0
 
 
+def boot_time() -> float:
+    """Return seconds that also pass while the machine or the process is suspended; never set back."""
+    # where there is no such clock, the monotonic one counts suspended time
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def midnight(now: float) -> float:
     """Return the start of the UTC day in Unix seconds."""
     return now - now % DAY

@@ -11,9 +11,9 @@ import sys
 from typing import Any
 
 from daemon.cluster.daemon_facts import DaemonFacts, DaemonRow
-from daemon.cluster.log_clock import boot_time
 from daemon.cluster.membership import SURE_SECONDS, Membership
 from daemon.cluster.roles import Roles
+from daemon.engine.clock import boot_time
 from daemon.engine.exceptions import CountedAsDead
 from daemon.settings.parse import ConfigError
 

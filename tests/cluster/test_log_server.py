@@ -84,6 +84,34 @@ def test_a_parameter_that_libpq_does_not_know_is_named(postgres_server: str) -> 
     )
 
 
+@pytest.mark.parametrize("option", ["target_session_attrs=primry", "options=-cnone%3D1", "port=70000"])
+def test_a_value_of_an_option_that_waiting_does_not_mend_is_a_wrong_setting(
+    postgres_server: str, option: str
+) -> None:
+    said = settings_error(f"{as_user(postgres_server, f'soul:{PASSWORD}')}?{option}")
+    assert "with an option of DATABASE_URL: correct its value" in said
+    assert PASSWORD not in said
+
+
+@pytest.mark.parametrize("url", [f"soul:{PASSWORD}%FF@db/soul", f"soul:{PASSWORD}@{'h' * 64}/soul"])
+def test_what_is_no_text_or_no_name_of_a_host_is_a_wrong_setting(url: str) -> None:
+    said = settings_error(f"postgresql://{url}")
+    assert "a part of it is no text in UTF-8, or a host is no name" in said
+    assert PASSWORD not in said
+
+
+@pytest.mark.parametrize(
+    "option", ["client_encoding=LATIN1", "options=-cdefault_transaction_isolation%3Dserializable"]
+)
+def test_a_default_that_would_break_the_log_is_a_wrong_setting(postgres_server: str, option: str) -> None:
+    said = settings_error(f"{postgres_server}?{option}")
+    assert "leave it out of DATABASE_URL, or reset it for the role and the database" in said
+
+
+def test_a_long_folder_of_a_socket_is_no_name_of_a_host() -> None:
+    assert "No such file" in away(f"postgresql://%2F{'d' * 64}/soul")
+
+
 def test_the_tls_that_the_url_asks_for_and_the_server_has_not_is_a_wrong_setting(
     postgres_server: str,
 ) -> None:

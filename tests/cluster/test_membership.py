@@ -131,7 +131,7 @@ async def test_a_server_that_is_read_only_counts_as_away(workspace: str) -> None
     oak = named(workspace + quote(" -cdefault_transaction_read_only=on"), "oak")
     joining = asyncio.create_task(oak.__aenter__())
     await until(lambda: oak.reach.reason)
-    assert oak.reach.reason == "the server is read-only or in recovery"
+    assert oak.reach.reason == "its server is read-only or in recovery"
     assert not oak.reach.reachable
     joining.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cluster.log_clock import boot_time
+from daemon.engine.clock import boot_time
 from rehearsal.postgres_server import FAST, PostgresServer
 from tests.attention import until
 from tests.cluster.proxy import TcpProxy

@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from daemon.cluster.daemon_facts import DaemonFacts
-from daemon.cluster.log_clock import boot_time
 from daemon.cluster.membership import (
     GONE_SECONDS,
     HEARTBEAT_SECONDS,
@@ -20,6 +19,7 @@ from daemon.cluster.membership import (
     Membership,
 )
 from daemon.cluster.roles import Roles
+from daemon.engine.clock import boot_time
 from daemon.engine.exceptions import CountedAsDead
 from rehearsal.postgres_server import FAST, PostgresServer
 from tests.attention import until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 import psycopg
@@ -14,6 +14,8 @@ from daemon.cluster.log_queries import LogQueries
 from daemon.cluster.schema import prepare_log
 from daemon.cluster.shared_spending import SharedReservations
 from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.log_locks import LogLock
+from daemon.engine.journal.postgres_log import PostgresLog
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.limits import Limits
@@ -167,6 +169,15 @@ async def test_a_daemon_that_counts_as_dead_is_granted_nothing(workspace: Worksp
     assert one.granted == []
     calling.cancel()
     await asyncio.gather(calling, return_exceptions=True)
+
+
+async def test_a_forgetting_holds_up_no_call(workspace: Workspace) -> None:
+    spender = await workspace.daemon()
+    with closing(PostgresLog(workspace.url, "soul:1:eraser")) as eraser:
+        assert eraser.try_lock(LogLock.ERASING)
+        async with asyncio.timeout(1.5):
+            await spender.call(0.1)
+    assert spender.granted == [True]
 
 
 async def test_a_cut_connection_delays_a_call_and_leaves_nothing_reserved(workspace: Workspace) -> None:

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cluster.log_clock import boot_time
-from daemon.engine.clock import SystemClock
+from daemon.engine.clock import SystemClock, boot_time
 from daemon.engine.event import Entry
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.journal.verify import verify

@@ -156,6 +156,7 @@ async def test_a_server_that_became_read_only_is_away_and_says_so(
         waiting = asyncio.create_task(oak.append("t", Said(text="x"), key="x"))
         await until(lambda: not oak.is_writable and "read-only" in oak.log_state.why)
         assert not oak.log_state.reachable
+        assert oak.log_state.since == FakeClock().now(), "by the clock of the workspace"
         ask(f"{url}%20-cdefault_transaction_read_only%3Doff", "alter database postgres reset all")
         _, is_ours = await waiting
         assert is_ours

@@ -71,7 +71,7 @@ class LogFollower(threading.Thread):
         """Machines whose copies may hold forgotten words."""
 
     def stop(self, patience: float) -> None:
-        """End it, after `ends` was set; an answer is awaited for `patience` seconds."""
+        """End the thread, after `ends` was set; an answer is awaited for `patience` seconds."""
         if self._is_idle and self._log:
             self._log.hang_up()
         self.join(patience)

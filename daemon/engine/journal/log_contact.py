@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import NamedTuple
+
+from daemon.engine.clock import boot_time
 
 log = logging.getLogger(__name__)
 
@@ -25,27 +26,31 @@ class LogState(NamedTuple):
 
 
 class LogContact:
-    """Times of answers. Its methods may be called in any thread; `changed` is called in the follower's."""
+    """Times of answers. Its methods may be called in any thread; `changed` is called in the follower's.
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    `now` returns the Unix time of the workspace.
+    """
+
+    def __init__(self, now: Callable[[], float], changed: Callable[[], None]) -> None:
+        self._now = now
         self._changed = changed
-        self._heard = _steady()
-        self._since = time.time()
+        self._heard = boot_time()
+        self._since = self._now()
         self._why = ""
         self._told = set[str]()
         """Reasons for which it was away since it was last there."""
 
     def note_answer(self) -> None:
         state = self.state(0)
-        self._heard, self._why = _steady(), ""
+        self._heard, self._why = boot_time(), ""
         if not state.reachable:
-            log.warning("The log is back, after %.1f s.", time.time() - state.since)
-            self._since = time.time()
+            log.warning("The log is back, after %.1f s.", self._now() - state.since)
+            self._since = self._now()
             self._changed()
 
     def note_failure(self, why: str) -> None:
         if self.state(0).reachable:
-            self._since = time.time()
+            self._since = self._now()
             self._told.clear()
         self._why = why
         if why not in self._told:
@@ -56,15 +61,10 @@ class LogContact:
             self._changed()
 
     def state(self, behind: int) -> LogState:
-        silent = _steady() - self._heard
+        silent = boot_time() - self._heard
         if self._why:
             return LogState(reachable=False, behind=behind, since=self._since, why=self._why)
         if silent > SILENCE_SECONDS:
-            since = time.time() - silent
+            since = self._now() - silent
             return LogState(reachable=False, behind=behind, since=since, why="it does not answer")
         return LogState(reachable=True, behind=behind, since=self._since)
-
-
-def _steady() -> float:
-    """Return seconds by a clock that counts the time in which the machine was suspended, if it has one."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

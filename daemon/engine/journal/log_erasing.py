@@ -19,6 +19,7 @@ import psycopg
 from daemon.engine.event import EventCodec, in_chunks
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal_file import open_readonly
+from daemon.engine.journal.log_locks import LogLock
 from daemon.engine.journal.postgres_log import PostgresLog, to_log
 from daemon.engine.journal.rows import Stored, WrittenRow
 from daemon.engine.journal.writer import (
@@ -34,9 +35,6 @@ LOCK_SECONDS = 3
 """Seconds that an erasure waits for other erasures, and a rewrite for readers of the table: meanwhile, that
 holds up everybody else.
 """
-
-ERASING_LOCK = 7306
-"""First key of the advisory lock of who erases."""
 
 DEAD_ROWS = re.compile(r"\d+")
 
@@ -71,7 +69,7 @@ class LogEraser:
 
     def clean_log(self, forgotten: Iterable[ForgottenEntries]) -> None:
         """Remove the words of all these entries from the log. Raises JournalError and psycopg.Error."""
-        _await(lambda: self._log.try_lock(ERASING_LOCK), "Another daemon erases words from the log.")
+        _await(lambda: self._log.try_lock(LogLock.ERASING), "Another daemon erases words from the log.")
         clean = self._log.clean_upto()
         left = [one for one in forgotten if one.by > clean]
         if left:

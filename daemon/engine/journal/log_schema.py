@@ -6,6 +6,8 @@ order of commits, and so that a daemon that stops in the middle delays no other.
 
 from __future__ import annotations
 
+from daemon.engine.journal.log_locks import LogLock
+
 LOG_VERSION = 1
 
 LOG_TABLES = """
@@ -47,7 +49,7 @@ of a copy that had entries which the log lacks.
 LACKS_ENTRIES = "SL001"
 """SQLSTATE of a log that lacks entries which a copy has: nothing is appended until they are back."""
 
-APPEND = """
+APPEND = f"""
 create or replace function soul_append(
   batch jsonb, writer bigint, jobs boolean,
   out before bigint, out last bigint, out outcomes text[], out refs jsonb)
@@ -56,9 +58,9 @@ language plpgsql as $$
 declare
   one record; what text; ref bigint; the_cause bigint; the_closes bigint[];
 begin
-  perform pg_advisory_xact_lock(7305, hashtext(current_schema));
+  perform pg_advisory_xact_lock({LogLock.APPEND}, hashtext(current_schema));
   select coalesce((select max(seq) from entry), 0) into before;
-  last := before; outcomes := '{}'; refs := '[]';
+  last := before; outcomes := '{{}}'; refs := '[]';
   if exists(select from soul_copy where has > before) then
     raise exception 'the copy of % has the entry %, and the log ends at %',
       (select machine from soul_copy order by has desc limit 1), (select max(has) from soul_copy), before
@@ -87,7 +89,7 @@ begin
       the_cause := ref;
     end if;
     if what = 'written' then
-      if one.moot <> '{}' then
+      if one.moot <> '{{}}' then
         the_closes := the_closes || array(select seq from pending where seq = any(one.moot) order by seq);
       end if;
       insert into entry values(
@@ -99,8 +101,8 @@ begin
         if one.leases then
           insert into lease values(one.thread, last) on conflict(thread) do update set epoch = last;
         end if;
-        if the_closes <> '{}' then delete from pending where seq = any(the_closes); end if;
-        if one.receipt_of <> '' or one.opened_by <> '' or one.moot <> '{}' then
+        if the_closes <> '{{}}' then delete from pending where seq = any(the_closes); end if;
+        if one.receipt_of <> '' or one.opened_by <> '' or one.moot <> '{{}}' then
           refs := refs || jsonb_build_array(
             jsonb_build_array(cardinality(outcomes), the_cause, to_jsonb(the_closes)));
         end if;
@@ -123,6 +125,3 @@ Written rows have the seqs after `before`, in order. `refs` has number, cause an
 references only the log knew.
 `tree` of a row is the root of a tree that it makes busy; `jobs` says if that wakes a worker.
 """
-
-APPEND_LOCK = 7305
-"""First key of the advisory lock under which seqs are given."""

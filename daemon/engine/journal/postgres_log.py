@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import tuple_row
 
+from daemon.engine.journal.log_locks import LogLock
 from daemon.engine.journal.log_schema import APPEND, LOG_TABLES, LOG_VERSION
 from daemon.engine.journal.rows import EntryRow, WrittenRow
 from daemon.engine.journal.writer import PendingAppend
@@ -219,9 +220,9 @@ class PostgresLog:
         query = "select machine from soul_copy where cleared < %s order by machine"
         return [from_log(machine) for (machine,) in self._db.execute(query, (by,))]
 
-    def try_lock(self, key: int) -> bool:
+    def try_lock(self, lock: LogLock) -> bool:
         """Take an advisory lock of this log until the connection ends; return False if another has it."""
-        return bool(self._value("select pg_try_advisory_lock(%s, hashtext(current_schema))", key))
+        return bool(self._value("select pg_try_advisory_lock(%s, hashtext(current_schema))", lock))
 
     def clean_upto(self) -> int:
         """Return the last entry of forgetting whose words the log holds no more."""

@@ -72,7 +72,7 @@ class SharedJournal(Journal):
         self._jobs = jobs
         self._asking = threading.Lock()
         self._ends = threading.Event()
-        self._contact = LogContact(lambda: self._call_in_loop(self._notify, ()))
+        self._contact = LogContact(clock.now, lambda: self._call_in_loop(self._notify, ()))
         self._erasing_one = asyncio.Lock()
         self._erasing: PostgresLog | None = None
         self._known_away = set[str]()
