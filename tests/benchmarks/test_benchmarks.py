@@ -61,7 +61,7 @@ TINY = {
     "appends": partial(appends, rounds=1, at_once=3),
     "shared_log": partial(shared_log, rounds=2, at_once=3, many=60),
     "shared_turns": partial(shared_turns, rounds=1, conversations=2),
-    "two_daemons": partial(two_daemons, rounds=1, threads=4),
+    "two_daemons": partial(two_daemons, rounds=1, threads=4, singles=2),
     "growth": partial(growth, sizes=(200, 300), starts=1, rounds=1),
     "waits": partial(waits, number=6, rounds=2),
     "verifying": partial(verifying, entries=160, rounds=1),
