@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from daemon.cluster.tree_jobs import TreeJobs
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, InputRank, root_of
 from daemon.engine.exceptions import Unavailable
@@ -29,7 +30,7 @@ from daemon.engine.kinds import (
     WorkerDied,
 )
 from daemon.engine.program import Program
-from daemon.engine.tree_share import AllTrees
+from daemon.engine.tree_share import AllTrees, WorkerName
 from daemon.engine.worker import Worker
 from tests.attention import until
 from tests.clock import FakeClock
@@ -219,6 +220,19 @@ async def test_a_job_whose_fetch_lost_its_answer_is_deleted_and_deferred_again(
             )
         await say(oak.journal, "go")
         await until(lambda: ended(oak) == 1 and count_jobs(workspace) == 0)
+
+
+async def test_the_log_is_not_asked_of_workers_that_the_last_heartbeat_calls_alive(
+    workspace: str, tmp_path: Path
+) -> None:
+    async def body(ctx: Context) -> None: ...
+
+    async with joined(workspace, tmp_path, "oak", body) as oak:
+        unconnected = TreeJobs(workspace, "oak", oak.membership)
+        await until(lambda: bool(oak.membership.alive))
+        assert not await unconnected.find_dead([oak.jobs.name])
+        gone = WorkerName("oak", oak.membership.worker_id - 1)
+        assert await oak.jobs.find_dead([oak.jobs.name, gone]) == [gone]
 
 
 async def test_jobs_go_on_after_their_connections_were_lost(workspace: str, tmp_path: Path) -> None:
