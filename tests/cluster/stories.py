@@ -8,6 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from psycopg import sql
 from daemon.engine.kinds import EntriesForgotten
 from daemon.kinds import ForgetCompleted, ForgetRequested, ProgramPlaced, ProgramStarted, ToolsListed
 from rehearsal.blocks import buttons
+from rehearsal.claude.prompt import Body, last_text
 from rehearsal.gestures import press
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
@@ -31,6 +33,8 @@ if TYPE_CHECKING:  # a run takes its stories from here
 
 PATIENCE = 120.0
 """Most seconds until a person gives up."""
+TICK = "why you think now"
+"""Words in the requests of ticks only."""
 AGAIN = 8.0
 """Seconds after which a person presses a button again."""
 TABLES = """
@@ -227,6 +231,7 @@ class InnerLifeWithPrograms(Story):
 
     def __init__(self) -> None:
         self._tally = Path()
+        self._wanted: list[str] = []
         self._told = 0
 
     def settings(self, folder: Path) -> Mapping[str, str]:
@@ -241,10 +246,18 @@ class InnerLifeWithPrograms(Story):
         }
 
     async def tell(self, run: KillRun) -> None:
-        name = word(run)
+        if not self._told:
+            run.world.model.script = partial(self._think, run.world.model.script)
         self._told += 1
-        starts = thought(f"I look after {name}.", do("process.start", name="it", slots={"word": name}))
-        run.world.model.say(starts, model="claude-sonnet*", asks="why you think now")
+        self._wanted.append(word(run))
+
+    def _think(self, usual: Callable[[Body], str], body: Body) -> str:
+        """Answer as usual, but start a program in a tick if one is wanted."""
+        answer = usual(body)
+        if not self._wanted or TICK not in last_text(body):
+            return answer
+        name = self._wanted.pop()
+        return thought(f"I look after {name}.", do("process.start", name="it", slots={"word": name}))
 
     async def violations(self, run: KillRun) -> Sequence[str]:
         started = Counter(self._tally.read_text(encoding="utf-8").split())
