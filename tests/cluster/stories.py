@@ -89,8 +89,12 @@ async def press_all(run: KillRun, who: str, root: str, label: str, is_over: Call
     while not is_over() and monotonic() < deadline:
         for channel, ts in list(_with_button(run, root, label)):
             _press(run, who, channel, ts, label)
-            await until(lambda ts=ts: ts not in [at for _, at in _with_button(run, root, label)], AGAIN)
+            await until(partial(_is_gone, run, root, label, ts), AGAIN)
         await asyncio.sleep(0.1)
+
+
+def _is_gone(run: KillRun, root: str, label: str, ts: str) -> bool:
+    return ts not in [at for _, at in _with_button(run, root, label)]
 
 
 def _press(run: KillRun, who: str, channel: str, ts: str, label: str) -> None:

@@ -51,7 +51,7 @@ async def main(times: int, kinds: Sequence[str], **settings: str) -> Mapping[str
     with open_to_others() as folder:
         async with (
             Database(folder / "postgres") as database,
-            kill_run(folder, new_log(database.url), 1, database, **settings) as run,
+            kill_run(folder, new_log(database.url), 1, database, (), **settings) as run,
         ):
             run.draw = random.Random(1)
             for _ in range(times):

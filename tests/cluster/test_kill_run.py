@@ -36,7 +36,7 @@ def evidence(done: KillReport) -> str:
 async def test_daemons_that_are_hit_lose_and_double_nothing(
     log_url: str, tmp_path: Path, mode: str, seconds: float, hits: list[str]
 ) -> None:
-    async with kill_run(tmp_path, log_url, seed=1, AT_WORK=mode) as run:
+    async with kill_run(tmp_path, log_url, 1, None, (), AT_WORK=mode) as run:
         await run.course(seconds, hits)
         done = await report(run, PATIENT)
     assert not done.violations, evidence(done)
