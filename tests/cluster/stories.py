@@ -17,12 +17,20 @@ import psycopg
 from psycopg import sql
 
 from daemon.engine.kinds import EntriesForgotten
-from daemon.kinds import ForgetCompleted, ForgetRequested, ProgramPlaced, ProgramStarted, ToolsListed
+from daemon.kinds import (
+    ForgetCompleted,
+    ForgetRequested,
+    ProgramPlaced,
+    ProgramStarted,
+    QuestionAnswered,
+    ToolsListed,
+)
 from rehearsal.blocks import buttons
 from rehearsal.claude.prompt import Body, last_text
 from rehearsal.gestures import press
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
+from rehearsal.people import TEAM
 from rehearsal.refusal import ApiError
 from tests.stories.stage import ALICE, CAROL
 from tests.stories.ticking import do, thought
@@ -104,6 +112,14 @@ def _press(run: KillRun, who: str, channel: str, ts: str, label: str) -> None:
             raise
 
 
+def _is_answered(run: KillRun, channel: str, root: str) -> bool:
+    """Return True once a question was put and answered, and nothing in the thread waits any more."""
+    heard = run.journal.get(f"msg:{TEAM}:{channel}:{root}")
+    if heard is None or run.journal.pending_entries(thread=heard.thread):
+        return False
+    return bool(run.journal.thread_entries(heard.thread, QuestionAnswered))
+
+
 class ToolThatAsksFirst(Story):
     """A tool of a stdio server that is called after Alice has approved it."""
 
@@ -129,7 +145,7 @@ class ToolThatAsksFirst(Story):
         text = word(run)
         root = await run.ask("alice", ALICE, f"Please call echo of raw: “{text}”.")
         self._texts[text] = root
-        await press_all(run, ALICE_HERSELF.id, root, "Approve", lambda: not run.is_open(ALICE, root))
+        await press_all(run, ALICE_HERSELF.id, root, "Approve", lambda: _is_answered(run, ALICE, root))
 
     async def violations(self, run: KillRun) -> Sequence[str]:
         calls = Counter(self._calls())
