@@ -41,6 +41,8 @@ if TYPE_CHECKING:  # a run takes its stories from here
 
 PATIENCE = 120.0
 """Most seconds until a person gives up."""
+NOT_CALLED = "it was not called"
+"""Words of an answer after a call that did not reach the server."""
 TICK = "why you think now"
 """Words in the requests of ticks only."""
 AGAIN = 8.0
@@ -150,7 +152,7 @@ class ToolThatAsksFirst(Story):
     async def violations(self, run: KillRun) -> Sequence[str]:
         calls = Counter(self._calls())
         found = [f"a tool was called {calls[text]} times: {text}" for text in self._texts if calls[text] > 1]
-        never = [text for text in self._texts if not calls[text]]
+        never = [one for one in self._texts if not calls[one] and NOT_CALLED not in str(self._said(run, one))]
         found += [f"a tool was never called: {text}, {self._said(run, text)}" for text in never]
         for text, root in self._texts.items():
             found += [f"a button is left: {text}" for _ in _with_button(run, root, "Approve")]
