@@ -99,8 +99,12 @@ async def press_all(run: KillRun, who: str, root: str, label: str, is_over: Call
     while not is_over() and monotonic() < deadline:
         for channel, ts in list(_with_button(run, root, label)):
             _press(run, who, channel, ts, label)
-            await until(lambda ts=ts: ts not in [at for _, at in _with_button(run, root, label)], AGAIN)
+            await _until_gone(run, root, label, ts)
         await asyncio.sleep(0.1)
+
+
+async def _until_gone(run: KillRun, root: str, label: str, ts: str) -> None:
+    await until(lambda: ts not in [at for _, at in _with_button(run, root, label)], AGAIN)
 
 
 def _press(run: KillRun, who: str, channel: str, ts: str, label: str) -> None:
