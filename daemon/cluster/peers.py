@@ -40,6 +40,8 @@ AWAY = (
     "{address} does not answer this daemon ({reason}). On several machines, HOST of each has to be an"
     " address that the others reach."
 )
+LOST = "The connection to the other daemon was lost."
+"""Told to people too: it holds no address."""
 WRONG_KEY = "This is not the key of the workspace."
 ANOTHER = "This is another daemon than the one that was asked."
 
@@ -54,26 +56,21 @@ def make_peer_key(files: PrivateFiles) -> str:
 class SocketChannel:
     """Channel over a WebSocket."""
 
-    def __init__(self, socket: web.WebSocketResponse | aiohttp.ClientWebSocketResponse, peer: str) -> None:
+    def __init__(self, socket: web.WebSocketResponse | aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
-        self._peer = peer
 
     async def send(self, message: Mapping[str, Any]) -> None:
         try:
             await self._socket.send_str(json.dumps(message))
         except (ConnectionError, aiohttp.ClientError, RuntimeError) as error:
-            raise PeerAway(self._lost) from error
+            raise PeerAway(LOST) from error
 
     async def receive(self) -> Mapping[str, Any]:
         message = await self._socket.receive()
         if message.type is not aiohttp.WSMsgType.TEXT:
-            raise PeerAway(self._lost)
+            raise PeerAway(LOST)
         said: Mapping[str, Any] = json.loads(message.data)
         return said
-
-    @property
-    def _lost(self) -> str:
-        return f"The connection to {self._peer} was lost."
 
 
 class PeerRoutes:
@@ -99,7 +96,7 @@ class PeerRoutes:
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, max_msg_size=MOST_MESSAGE_BYTES)
         await socket.prepare(request)
         try:
-            await answer(SocketChannel(socket, "the other daemon"))
+            await answer(SocketChannel(socket))
         finally:
             await socket.close()
         return socket
@@ -157,7 +154,7 @@ class PeerClient:
         except (OSError, aiohttp.ClientError, TimeoutError) as error:
             raise PeerAway(AWAY.format(address=address, reason=_reason(error))) from error
         try:
-            yield SocketChannel(socket, address)
+            yield SocketChannel(socket)
         finally:
             await socket.close()
 

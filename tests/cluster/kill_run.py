@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -25,7 +26,6 @@ from typing import Any, Self
 
 from daemon.app.journal_commands import verify_journal
 from daemon.engine.clock import SystemClock
-from daemon.engine.event import UNHASHED
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.kinds import SOUL_KINDS, ModelCall, SoulTurnEnded, SpeechFinished, StopRequest
 from rehearsal.people import SOUL, TEAM
@@ -43,6 +43,8 @@ NAMES = ("d0", "d1", "d2")
 SETTLING = 120.0
 """Most seconds until all is answered after the last message."""
 
+QUOTED_URL = re.compile(r"`(https?://[^`\s]+)`")
+"""Address that is shown as code, so that it is no link."""
 HITS = ("kill", "pause", "cut", "slow", "two", "database")
 
 
@@ -327,7 +329,7 @@ def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
     checks: Sequence[Callable[[], None]] = (
         partial(check_claimed, journal, unclaimed),
         partial(check_order, journal),
-        partial(check_paid, journal, [*run.world.asked, {"saw": UNHASHED, "recorded": False}]),
+        partial(check_paid, journal, [*run.world.asked, {"saw": "", "recorded": False}]),  # forgotten
     )
     for check in checks:
         try:
@@ -346,7 +348,8 @@ def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
 
 def _text(body: Mapping[str, Any]) -> str:
     kinds = {block["type"]: block for block in body.get("blocks") or ()}
-    return str(kinds["markdown"]["text"] if "markdown" in kinds else body["text"])
+    text = str(kinds["markdown"]["text"] if "markdown" in kinds else body["text"])
+    return QUOTED_URL.sub(r"\1", text)
 
 
 def _wait_of(run: KillRun, key: str, at: float) -> float | None:

@@ -17,12 +17,20 @@ import psycopg
 from psycopg import sql
 
 from daemon.engine.kinds import EntriesForgotten
-from daemon.kinds import ForgetCompleted, ForgetRequested, ProgramPlaced, ProgramStarted, ToolsListed
+from daemon.kinds import (
+    ForgetCompleted,
+    ForgetRequested,
+    ProgramPlaced,
+    ProgramStarted,
+    QuestionAnswered,
+    ToolsListed,
+)
 from rehearsal.blocks import buttons
 from rehearsal.claude.prompt import Body, last_text
 from rehearsal.gestures import press
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
+from rehearsal.people import TEAM
 from rehearsal.refusal import ApiError
 from tests.stories.stage import ALICE, CAROL
 from tests.stories.ticking import do, thought
@@ -33,6 +41,8 @@ if TYPE_CHECKING:  # a run takes its stories from here
 
 PATIENCE = 120.0
 """Most seconds until a person gives up."""
+NOT_CALLED = "it was not called"
+"""Words of an answer after a call that did not reach the server."""
 TICK = "why you think now"
 """Words in the requests of ticks only."""
 AGAIN = 8.0
@@ -89,12 +99,12 @@ async def press_all(run: KillRun, who: str, root: str, label: str, is_over: Call
     while not is_over() and monotonic() < deadline:
         for channel, ts in list(_with_button(run, root, label)):
             _press(run, who, channel, ts, label)
-            await until(partial(_is_gone, run, root, label, ts), AGAIN)
+            await _until_gone(run, root, label, ts)
         await asyncio.sleep(0.1)
 
 
-def _is_gone(run: KillRun, root: str, label: str, ts: str) -> bool:
-    return ts not in [at for _, at in _with_button(run, root, label)]
+async def _until_gone(run: KillRun, root: str, label: str, ts: str) -> None:
+    await until(lambda: ts not in [at for _, at in _with_button(run, root, label)], AGAIN)
 
 
 def _press(run: KillRun, who: str, channel: str, ts: str, label: str) -> None:
@@ -106,6 +116,14 @@ def _press(run: KillRun, who: str, channel: str, ts: str, label: str) -> None:
     except ApiError as error:
         if str(error) not in ("no_such_button", "message_not_found"):  # it was replaced meanwhile
             raise
+
+
+def _is_answered(run: KillRun, channel: str, root: str) -> bool:
+    """Return True once a question was put and answered, and nothing in the thread waits any more."""
+    heard = run.journal.get(f"msg:{TEAM}:{channel}:{root}")
+    if heard is None or run.journal.pending_entries(thread=heard.thread):
+        return False
+    return bool(run.journal.thread_entries(heard.thread, QuestionAnswered))
 
 
 class ToolThatAsksFirst(Story):
@@ -133,12 +151,12 @@ class ToolThatAsksFirst(Story):
         text = word(run)
         root = await run.ask("alice", ALICE, f"Please call echo of raw: “{text}”.")
         self._texts[text] = root
-        await press_all(run, ALICE_HERSELF.id, root, "Approve", lambda: not run.is_open(ALICE, root))
+        await press_all(run, ALICE_HERSELF.id, root, "Approve", lambda: _is_answered(run, ALICE, root))
 
     async def violations(self, run: KillRun) -> Sequence[str]:
         calls = Counter(self._calls())
         found = [f"a tool was called {calls[text]} times: {text}" for text in self._texts if calls[text] > 1]
-        never = [text for text in self._texts if not calls[text]]
+        never = [one for one in self._texts if not calls[one] and NOT_CALLED not in str(self._said(run, one))]
         found += [f"a tool was never called: {text}, {self._said(run, text)}" for text in never]
         for text, root in self._texts.items():
             found += [f"a button is left: {text}" for _ in _with_button(run, root, "Approve")]

@@ -29,6 +29,7 @@ from daemon.tools.tool_call import (
     ToolRequest,
     ToolResult,
 )
+from daemon.web.peer_channel import PeerAway, PeerChannel
 from tests.clock import FakeClock
 from tests.cluster.machines import Machine, machine
 from tests.tools.connected import (
@@ -201,6 +202,17 @@ async def test_a_call_whose_daemon_dies_is_unknown_and_not_made_again(
     await wait_for(lambda: other.servers.state_of("raw").state == "ready")
     assert await other.text("echo", "again") == '{"text": "again"}'
     assert heard.read_text().count('"name": "never"') + heard.read_text().count('"name":"never"') == 1
+
+
+async def test_a_lost_connection_is_told_without_an_address(daemons: Daemons) -> None:
+    host, other = await daemons.start(1), await daemons.start(2)
+
+    async def hang_up(_channel: PeerChannel) -> None: ...
+
+    host.port.routes.answers["nothing"] = hang_up
+    async with other.port.peers.channel(1, "nothing") as channel:
+        with pytest.raises(PeerAway, match=r"^The connection to the other daemon was lost\.$"):
+            await channel.receive()
 
 
 async def test_without_its_daemon_nothing_was_called(daemons: Daemons) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
@@ -103,6 +103,40 @@ async def test_words_leave_the_log_and_every_copy(office: Office) -> None:
         await forget(elm, [first], "another")
         assert not verify(elm).violations
     assert (office.words_in_log(), office.words_in_copy("oak"), office.words_in_copy("elm")) == (0, 0, 0)
+
+
+async def test_a_copy_that_was_away_while_its_last_entry_was_forgotten_goes_on(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    with TcpProxy(office.url) as proxy:
+        away = replace(office, url=proxy.url)
+        async with office.journal("oak") as oak, away.journal("elm") as elm:
+            oak.report_seconds = 0.3
+            said = await say(oak, 3)
+            await until(lambda: elm.last_seq_of_all() == 3)
+            proxy.refuse()
+            with pytest.raises(JournalError, match="have not reported: elm"):
+                await forget(oak, said)
+            proxy.mend()
+            await until(lambda: elm.last_seq_of_all() == oak.last_seq_of_all())
+            assert list(oak.all_rows()) == list(elm.all_rows())
+            await until(lambda: not oak.uncleared_machines)
+        assert not office.words_in_copy("elm")
+    async with office.journal("oak") as oak:
+        oak.report_seconds = 0.3
+        more = await say_more(oak)
+        async with office.journal("elm") as elm:
+            assert elm.last_seq_of_all() == more.seq
+        with pytest.raises(JournalError, match="have not reported: elm"):
+            await forget(oak, [more], "another")
+        async with office.journal("elm") as elm:
+            assert list(oak.all_rows()) == list(elm.all_rows())
+    assert "made anew" not in caplog.text
+
+
+async def say_more(journal: Journal) -> Entry[Said]:
+    said, _ = await journal.append("ann", Said(text=SECRET), key="said:more")
+    return said
 
 
 async def test_hashes_of_the_words_are_cleared_alike_everywhere(office: Office) -> None:

@@ -236,8 +236,9 @@ def check_paid(journal: JournalReader, asked: Sequence[dict[str, Any]]) -> None:
     again = [call for call in asked if call["recorded"]]
     assert not again, f"recorded calls are paid again: {again}"
     unheard = ("failed", "cancelled")
-    answered = [c.event.saw for c in journal.entries_of_kind(ModelCall) if c.event.outcome not in unheard]
-    assert {*answered} <= {call["saw"] for call in asked}, "an answer is recorded that the world never gave"
+    answered = {c.event.saw: c for c in journal.entries_of_kind(ModelCall) if c.event.outcome not in unheard}
+    unknown = [*map(str, (answered[saw] for saw in answered.keys() - {call["saw"] for call in asked}))]
+    assert not unknown, f"answers are recorded that the world never gave: {unknown}"
 
 
 def check_order(journal: JournalReader) -> None:

@@ -17,6 +17,7 @@ from daemon.engine.journal.log_locks import LogLock
 from daemon.engine.journal.log_schema import APPEND, LOG_TABLES, LOG_VERSION
 from daemon.engine.journal.rows import EntryRow, WrittenRow
 from daemon.engine.journal.writer import PendingAppend
+from daemon.engine.kinds import EntriesForgotten
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -227,6 +228,11 @@ class PostgresLog:
     def clean_upto(self) -> int:
         """Return the last entry of forgetting whose words the log holds no more."""
         return int(self._value("select clean from soul_log"))
+
+    def forgets_after(self, seq: int) -> bool:
+        """Return True if words were to be forgotten after this entry."""
+        query = "select exists(select 1 from entry where seq > %s and kind = %s)"
+        return bool(self._value(query, seq, EntriesForgotten.kind))
 
     def note_clean(self, upto: int) -> None:
         self._db.execute("update soul_log set clean = greatest(clean, %s)", (upto,))
