@@ -38,6 +38,9 @@ ABOUT_FILES = {
     "stories/test_damage.py": ("",),
     "stories/test_again.py": ("an_answer_that_the_journal_could_not_take",),
     "stories/test_disk.py": ("a_locked_database_is_waited_for",),
+    "stories/test_forgetting_killed.py": ("",),
+    "stories/test_forgetting_meanwhile.py": ("one_that_begins_before_the_words_are_gone",),
+    "stories/test_restored.py": ("",),
     "console/test_still_reading.py": ("",),
     "knowledge/test_projection.py": ("what_another_daemon_wrote_is_folded",),
     "engine/test_recent_entries.py": ("what_another_daemon_writes_is_seen",),
@@ -58,8 +61,8 @@ ABOUT_FILES = {
         "what_was_folded_of_it_beside_the_journal",
     ),
 }
-"""Tests of the SQLite file and its writer, by beginnings of their names: they alter or fill the file, count
-its commits, or let one fail.
+"""Tests of the SQLite file and its writer, by beginnings of their names: they alter, fill or restore
+the file, count its commits, or let one fail.
 """
 
 

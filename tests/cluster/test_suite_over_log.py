@@ -19,7 +19,7 @@ ALWAYS = (
     "engine: journal changes leases recent_entries dropped_waits waits_failing outage unawaited",
     "stories: stops forgetting interrupts",
 )
-"""Rooms, and files of them, that `make test` runs over a log. Each line is a process, and costs ten seconds."""
+"""Rooms, and files of them, that `make test` runs over a log. Each line is a process, of ten seconds."""
 LATER = (
     *("engine", "stories", "slack", "console", "inner_life"),
     *("turn", "knowledge", "playbooks", "processes", "reading", "tools"),
