@@ -17,10 +17,10 @@ pytestmark = NEEDS_POSTGRES
 
 ALWAYS = (
     "engine: journal changes leases recent_entries dropped_waits waits_failing outage unawaited",
-    "stories: stops forgetting interrupts open_thought::fifty_branches_meet_the_bound_of_their_root_and_an_owner_is"
-    "_asked_once",
+    "stories: stops forgetting interrupts"
+    " open_thought::fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once",
 )
-"""Rooms, and files or tests of them, that `make test` runs over a log. Each line is a process, of ten seconds."""
+"""Rooms, and files or tests of them, that `make test` runs over a log. A line takes ten seconds."""
 LATER = (
     *("engine", "stories", "slack", "console", "inner_life"),
     *("turn", "knowledge", "playbooks", "processes", "reading", "tools"),
