@@ -42,6 +42,8 @@ ABOUT_FILES = {
     "stories/test_forgetting_meanwhile.py": ("one_that_begins_before_the_words_are_gone",),
     "stories/test_restored.py": ("",),
     "console/test_still_reading.py": ("",),
+    "turn/test_first_turn.py": ("a_first_turn_reads_no_more_entries", "what_was_spent_today_is_the_same"),
+    "turn/test_prompt_files.py": ("a_set_that_is_damaged_in_the_journal",),
     "knowledge/test_projection.py": ("what_another_daemon_wrote_is_folded",),
     "engine/test_recent_entries.py": ("what_another_daemon_writes_is_seen",),
     "engine/test_unawaited.py": (
