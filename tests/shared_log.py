@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import sqlite3
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from daemon.engine.journal.postgres_log import connect, install_log
 from daemon.engine.journal.shared_journal import SharedJournal
 from rehearsal.postgres_server import FAST
 from rehearsal.shared_postgres import share_postgres
+from tests.attention import AttentiveLoop
 from tests.postgres import SESSIONS, new_log, run_folder
 
 ABOUT_FILES = {
@@ -34,6 +36,14 @@ ABOUT_FILES = {
         "what_an_entry_closes_may_be_damaged",
     ),
     "stories/test_damage.py": ("",),
+    "stories/test_again.py": ("an_answer_that_the_journal_could_not_take",),
+    "stories/test_disk.py": ("a_locked_database_is_waited_for",),
+    "stories/test_forgetting_killed.py": ("",),
+    "stories/test_forgetting_meanwhile.py": ("one_that_begins_before_the_words_are_gone",),
+    "stories/test_restored.py": ("",),
+    "console/test_still_reading.py": ("",),
+    "turn/test_first_turn.py": ("a_first_turn_reads_no_more_entries", "what_was_spent_today_is_the_same"),
+    "turn/test_prompt_files.py": ("a_set_that_is_damaged_in_the_journal",),
     "knowledge/test_projection.py": ("what_another_daemon_wrote_is_folded",),
     "engine/test_recent_entries.py": ("what_another_daemon_writes_is_seen",),
     "engine/test_unawaited.py": (
@@ -53,8 +63,8 @@ ABOUT_FILES = {
         "what_was_folded_of_it_beside_the_journal",
     ),
 }
-"""Tests of the SQLite file and its writer, by beginnings of their names: they alter the file, count its
-commits, or let one fail.
+"""Tests of the SQLite file and its writer, by beginnings of their names: they alter, fill or restore
+the file, count its commits, or let one fail.
 """
 
 
@@ -124,6 +134,13 @@ def journal_over(logs: LogsOfFiles) -> Any:
         def __init__(self, path: Path, *about: Any, **named: Any) -> None:
             url = named.pop("url", None) or logs.url_for(path) or ""
             super().__init__(path, *about, url=url, **named)
+
+        async def _confirm(self, thread: str, epoch: int) -> bool:
+            """Ask for a lease: a test that waits for rest waits for the answer too."""
+            asked = asyncio.ensure_future(super()._confirm(thread, epoch))
+            if isinstance(loop := asyncio.get_running_loop(), AttentiveLoop):
+                loop.attention.wait_for(asked)
+            return await asked
 
     return JournalOfTest
 

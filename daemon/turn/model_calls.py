@@ -6,7 +6,7 @@ A call that cannot be made is recorded and raises Unavailable, so that the engin
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -185,6 +185,7 @@ async def _call_fitted(
         memory = await fit_prompt(ctx, request.memory, attempt.model, attempt.excess_tokens())
         if memory is not request.memory:
             attempt = CallAttempt(deps, ctx, replace(request, memory=memory), reservations)
+        attempt.announce()
         call = await carry_out(attempt)
     if not (isinstance(call.event, ModelCall) and call.event.is_too_long):
         return call
@@ -208,6 +209,7 @@ class CallAttempt:
         self._ctx = ctx
         self._request = request
         self._reservations = reservations
+        self._announced = ExitStack()
         memory = memory_as_shown(request.name, request.memory)
         if not request.private:
             memory = without_private_sections(memory)
@@ -223,6 +225,14 @@ class CallAttempt:
             request.stop_sequences,
             likeliest=request.name == PLAIN_CALL,
         )
+
+    def announce(self) -> None:
+        """Count the call from now on: branches beside it look at the limits while its lease is confirmed."""
+        self._announced.enter_context(self._count_in_flight())
+        self._reservations.callback(self._announced.close)
+
+    def _count_in_flight(self) -> AbstractContextManager[None]:
+        return self._deps.gauge.count_call_in_flight(root_of(self._ctx.execution.thread))
 
     def excess_tokens(self, *, refused: bool = False) -> int:
         """Return the number of tokens by which the prompt is too long; `refused`: the server refused it."""
@@ -259,7 +269,8 @@ class CallAttempt:
         if execution.is_in_outage:
             hear = None  # partial answers would pile up during an outage
         root = root_of(execution.thread)
-        self._reservations.enter_context(self._deps.gauge.count_call_in_flight(root))
+        self._announced.close()
+        self._reservations.enter_context(self._count_in_flight())
         self._reservations.enter_context(self._deps.reach.track_call(self.model, root))
         amount = self._deps.llm.highest_cost(self._body, self._size)
         reached = None
