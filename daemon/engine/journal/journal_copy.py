@@ -261,7 +261,7 @@ def _keep_diverged(path: Path, why: str, last: int) -> str:
     aside = path.with_name(f"{path.name}.diverged-{last}")
     path.replace(aside)
     return (
-        f"{why}; it is kept as {aside}, as the log may have lost entries of it: delete it if none is needed"
+        f"{why}; it is kept as {aside}: the log may have lost entries of it. Delete it if none is needed"
     )
 
 
