@@ -155,8 +155,13 @@ async def run_until_cancelled(home: Path, count: int) -> None:
 
 async def run_until_signal(home: Path, count: int) -> None:
     running = asyncio.create_task(run_until_cancelled(home, count))
+
+    def end_once() -> None:
+        if not running.cancelling():  # a second Ctrl-C would cut the end off
+            running.cancel()
+
     for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(sent, running.cancel)
+        asyncio.get_running_loop().add_signal_handler(sent, end_once)
     await running
 
 

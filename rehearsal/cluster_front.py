@@ -9,7 +9,14 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from aiohttp import ClientConnectionError, ClientResponse, ClientSession, ClientTimeout, web
+from aiohttp import (
+    ClientConnectionError,
+    ClientPayloadError,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    web,
+)
 
 WORLD = ("/api/", "/upload/", "/files-pri/", "/rehearsal/")
 """Paths of the rehearsed world; all others are a daemon's."""
@@ -61,7 +68,7 @@ class ClusterFront:
                 return web.Response(body=_with_world(await answer.read()), headers=headers)
             response = web.StreamResponse(status=answer.status, headers=headers)
             await response.prepare(request)
-            with suppress(ClientConnectionError):  # the page asks again, where it ended
+            with suppress(ClientConnectionError, ClientPayloadError):  # the page asks again, where it ended
                 async for piece in answer.content.iter_any():
                     await response.write(piece)
             return response

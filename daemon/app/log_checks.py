@@ -146,7 +146,7 @@ def daemon_line(row: DaemonRow) -> str:
     parts = [
         "at work" if row.working else "stands by",
         f"version {row.version}",
-        f"{row.sockets} sockets",
+        f"{row.sockets} socket{'' if row.sockets == 1 else 's'}",
         f"heard of {row.silent:.1f} s ago",
     ]
     if abs(row.clock_offset) >= USUAL_OFFSET:

@@ -16,6 +16,8 @@ from daemon.console.routes import LIVENESS, is_alive
 from daemon.console.server import connection_limit, serve_app
 from daemon.engine.clock import Clock
 
+STARTING = "It starts: its copy does not follow the log yet."
+
 
 class WaitingStart(Protocol):
     """Start that waits for the log. `is_behind_older`: the log is there, and older daemons still use it."""
@@ -39,7 +41,7 @@ class WaitingHealth:
         return {
             "ok": start.is_behind_older,
             "restart": False,
-            "wrong": [start.waits_for] if start.waits_for else [],
+            "wrong": [start.waits_for or STARTING],
             "machine": self.machine,
             "at_work": False,
             "log": {"reachable": start.is_behind_older, "behind": 0, "since": self.began},

@@ -104,7 +104,9 @@ async def test_a_conversation_goes_on_when_the_daemon_at_work_is_killed(home: Pa
             await asyncio.wait_for(is_answered(events, str(said["ts"])), PATIENCE)
         async with session.get(f"{front}/healthz") as health:
             assert (await health.json())["log"]["reachable"]
-        output.process.send_signal(signal.SIGINT)
+        for _ in range(2):  # somebody who is in a hurry
+            output.process.send_signal(signal.SIGINT)
+            await output.line_with("end  ")
         assert await asyncio.wait_for(output.process.wait(), PATIENCE) == 0
     assert is_empty(home)
     assert not left_over(home)
@@ -143,3 +145,31 @@ async def test_its_page_comes_from_whichever_daemon_answers() -> None:
                 assert world.status == 502, "the world is another process"
     assert f"http://{told['from']}" == front, "the page's own address is checked by the daemon"
     assert told["rehearsed"] == {"workspace": True, "model": True}
+
+
+async def test_a_daemon_that_dies_in_the_middle_of_an_answer_ends_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    began = asyncio.Event()
+
+    async def begin(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"data: 1\n\n")
+        await began.wait()
+        assert request.transport
+        request.transport.abort()
+        return response
+
+    app, listener = web.Application(), bind("127.0.0.1", 0)
+    app.router.add_get("/console/journal", begin)
+    async with serve_app(app, listener), ClientSession() as session:
+        here = url_of_socket(listener)
+        async with (
+            run_front(here, lambda: (here,)) as front,
+            session.get(f"{front}/console/journal") as events,
+        ):
+            assert await events.content.readline() == b"data: 1\n"
+            began.set()
+            assert await asyncio.wait_for(events.content.read(), PATIENCE) == b"\n"
+    assert "Error handling request" not in caplog.text

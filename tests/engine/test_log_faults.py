@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.exceptions import CopyAhead, JournalError
+from daemon.engine.journal.journal_file import open_readonly
 from daemon.engine.journal.postgres_log import connect, install_log
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.journal.writer import Fence
@@ -226,6 +227,27 @@ async def test_no_daemon_works_on_a_log_that_lost_commits(url: str, tmp_path: Pa
             assert again.last_seq_of_all() == 1
     async with journal(url, tmp_path, "new") as new:
         await new.append("t", Said(text="x"), key="x")
+
+
+async def test_a_copy_of_what_the_log_lost_is_kept_when_the_log_has_gone_on_without_it(
+    url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with journal(url, tmp_path, "oak") as oak:
+        for key in "abc":
+            await oak.append("t", Said(text=key), key=key)
+    forget_commits(url, 1)
+    async with journal(url, tmp_path, "elm") as elm:
+        for key in "xyz":
+            await elm.append("t", Said(text=key), key=key)
+    async with journal(url, tmp_path, "oak") as oak:
+        assert oak.last_seq_of_all() == 4
+        assert oak.get("x")
+        assert not oak.get("c")
+    kept = tmp_path / "oak" / "journal.db.diverged-3"
+    assert f"its entry 3 differs from the log's; it is kept as {kept}" in caplog.text
+    with closing(open_readonly(kept)) as tables:
+        assert tables.last() == 3
+        assert tables.get("c")
 
 
 def forget_commits(url: str, upto: int) -> None:

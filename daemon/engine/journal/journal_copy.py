@@ -221,9 +221,12 @@ def why_unusable(path: Path, shared: PostgresLog, kinds: EventCodec, machine: st
         return _keep_unreadable(path, error)
     with closing(store):
         try:
-            return why_of_another_log(store, shared) or _wrong_table(store, kinds)
+            why = why_of_another_log(store, shared)
+            diverged = store.last() if why and copied_log(store) == shared.log_id() else 0
+            why = why or _wrong_table(store, kinds)
         except (sqlite3.Error, ValueError) as error:
             return f"it is damaged ({error})"
+    return _keep_diverged(path, why, diverged) if diverged else why
 
 
 def why_of_another_log(tables: JournalTables, shared: PostgresLog) -> str:
@@ -251,6 +254,15 @@ def _keep_unreadable(path: Path, damage: Exception) -> str:
     aside = path.with_name(f"{path.name}.unreadable")
     path.replace(aside)
     return f"it is damaged ({damage}); it is kept as {aside}: delete it unless it was a journal of its own"
+
+
+def _keep_diverged(path: Path, why: str, last: int) -> str:
+    """Move a copy aside whose last entries the log may have lost; return why it cannot go on."""
+    aside = path.with_name(f"{path.name}.diverged-{last}")
+    path.replace(aside)
+    return (
+        f"{why}; it is kept as {aside}: the log may have lost entries of it. Delete it if none is needed"
+    )
 
 
 def not_moved_sentence(path: Path) -> str:
