@@ -34,6 +34,7 @@ async def test_a_standby_goes_on_with_an_answer_in_which_the_daemon_at_work_was_
                 ("first", True),
                 ("second", False),
             ]
+            assert "synchronous_commit is off at the journal's database" in str(health["wrong"])
             assert place.working, "a standby clears no status of the daemon at work"
             first.process.kill()
             await until(lambda: any("rehearsal script" in text for text in place.texts(ts)))
