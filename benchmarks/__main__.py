@@ -34,6 +34,7 @@ from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
 from benchmarks.tools import tools
 from benchmarks.turns import turns
+from benchmarks.two_daemons import two_daemons
 from benchmarks.verifying import verifying
 from benchmarks.waits import waits
 from benchmarks.waking import waking
@@ -58,6 +59,7 @@ ALL = (
     appends,
     shared_log,
     shared_turns,
+    two_daemons,
     waits,
     verifying,
     idle,

@@ -20,9 +20,6 @@ from rehearsal.postgres_server import programs_folder, run_postgres
 
 TEXT = "x" * 700
 
-MANY = 100_000
-"""Entries of the log whose copy is made anew."""
-
 FILL = """
     insert into entry select n, 'old', 'memory-note', 'core',
       json_build_object('text', repeat('x', 700))::text, 'old-' || n, null, '{}', 1790000000, false, false, 0
@@ -30,8 +27,13 @@ FILL = """
 """
 
 
-async def shared_log(folder: Path, *, rounds: int = 400, at_once: int = 200) -> Sequence[Figure]:
-    """Measure appends by SQLite, by one daemon over the log, and beside a second one; then what follows."""
+async def shared_log(
+    folder: Path, *, rounds: int = 400, at_once: int = 200, many: int = 100_000
+) -> Sequence[Figure]:
+    """Measure appends by SQLite, by one daemon over the log, and beside a second one; then what follows.
+
+    `many` is the number of entries of the log whose copy is made anew.
+    """
     if programs_folder() is None:
         return []
     let_in(folder)
@@ -42,8 +44,8 @@ async def shared_log(folder: Path, *, rounds: int = 400, at_once: int = 200) -> 
             figures = await daemons.appends(rounds, at_once)
             figures += await daemons.lag(rounds)
         with closing(connect(url, "benchmark")) as connection:
-            connection.execute(FILL, (MANY,))
-        return [*figures, await copy_anew(folder, url), rewrite(url)]
+            connection.execute(FILL, (many,))
+        return [*figures, await copy_anew(folder, url, many), rewrite(url, many)]
 
 
 def let_in(folder: Path) -> None:
@@ -115,18 +117,18 @@ def journal_of(folder: Path, url: str, name: str) -> SharedJournal:
     return SharedJournal(home / "journal.db", SystemClock(), SOUL_KINDS, url=url, machine=name)
 
 
-async def copy_anew(folder: Path, url: str) -> Figure:
+async def copy_anew(folder: Path, url: str, many: int) -> Figure:
     async def make() -> None:
         async with journal_of(folder, url, "new") as new:
-            assert new.last_seq_of_all() == MANY
+            assert new.last_seq_of_all() == many
 
-    return Figure(name=f"a copy of {MANY:,} entries, made anew", value=await seconds(make), unit="s")
+    return Figure(name=f"a copy of {many:,} entries, made anew", value=await seconds(make), unit="s")
 
 
-def rewrite(url: str) -> Figure:
+def rewrite(url: str, many: int) -> Figure:
     """Measure for how long an erasure lets nobody append."""
     with closing(PostgresLog(url, "benchmark")) as shared:
         began = time.perf_counter()
         rewrite_table(shared)
         took = time.perf_counter() - began
-    return Figure(name=f"pause of an erasure, {MANY:,} entries", value=took, unit="s")
+    return Figure(name=f"pause of an erasure, {many:,} entries", value=took, unit="s")

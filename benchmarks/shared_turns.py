@@ -21,7 +21,7 @@ from daemon.engine.journal.postgres_log import connect, install_log
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.worker import TurnRunner
 from daemon.turn.model_calls import call_model
-from rehearsal.postgres_server import run_postgres
+from rehearsal.postgres_server import programs_folder, run_postgres
 
 SLOWER = 2.0
 """Most times as long as on SQLite that a turn may take."""
@@ -33,7 +33,9 @@ QUESTION = "What would you do with a free afternoon?"
 
 
 async def shared_turns(folder: Path, *, rounds: int = 100, conversations: int = 200) -> Sequence[Figure]:
-    """Measure a durable call, a turn, and many turns at once."""
+    """Measure a durable call, a turn, and many turns at once; nothing without PostgreSQL."""
+    if programs_folder() is None:
+        return []
     with _empty_log() as url:
         return await _turns(folder, url, rounds, conversations)
 

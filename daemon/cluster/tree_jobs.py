@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from procrastinate.jobs import Job, Notification, Status
 from procrastinate.manager import JobManager
 from psycopg_pool import AsyncConnectionPool
 
+from daemon.cluster.daemon_facts import DaemonRow
 from daemon.cluster.tree_wake import TREES
 from daemon.engine.event import root_of
 from daemon.engine.exceptions import JournalError
@@ -50,6 +51,9 @@ class DaemonInWorkspace(Protocol):
 
     @property
     def is_sure(self) -> bool: ...
+
+    @property
+    def alive(self) -> Sequence[DaemonRow]: ...
 
     def session_name(self, purpose: str) -> str: ...
 
@@ -105,7 +109,14 @@ class TreeJobs:
         self._takes = False
 
     async def find_dead(self, workers: Collection[WorkerName]) -> Collection[WorkerName]:
-        """Return those of these workers that were counted as dead; none while the log is away."""
+        """Return those of these workers that were counted as dead; none while the log is away.
+
+        The log is asked only of those that the last heartbeat does not call alive.
+        """
+        alive = {(row.machine, row.worker_id) for row in self._daemon.alive}
+        workers = [one for one in workers if one not in alive]
+        if not workers:
+            return ()
         machines, ids = [one.machine for one in workers], [one.id for one in workers]
         try:
             rows = await self._connector.execute_query_all_async(LIVING, ids=ids, machines=machines)

@@ -594,6 +594,8 @@ class Worker:
     def _note_change(self) -> None:
         """Note that an execution waits for an unreachable service."""
         self._changed.set()
+        if not self._trees:  # they are all this worker's
+            return
         for thread, execution in self._turns.running.items():
             if execution.outages.asleep:
                 self._note_change_of(root_of(thread))

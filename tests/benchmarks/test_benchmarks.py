@@ -24,15 +24,19 @@ from benchmarks.recall import recall
 from benchmarks.records import records
 from benchmarks.roots import roots
 from benchmarks.rounds import rounds
+from benchmarks.shared_log import shared_log
+from benchmarks.shared_turns import shared_turns
 from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
 from benchmarks.tools import tools
 from benchmarks.turns import turns
+from benchmarks.two_daemons import two_daemons
 from benchmarks.verifying import verifying
 from benchmarks.waits import waits
 from benchmarks.waking import waking
+from rehearsal.postgres_server import programs_folder
 from tests.soak import but
 
 TINY = {
@@ -55,6 +59,9 @@ TINY = {
     "pages": partial(pages, entries=30, searched=60, readers=3, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
+    "shared_log": partial(shared_log, rounds=2, at_once=3, many=60),
+    "shared_turns": partial(shared_turns, rounds=1, conversations=2),
+    "two_daemons": partial(two_daemons, rounds=1, threads=4, singles=2),
     "growth": partial(growth, sizes=(200, 300), starts=1, rounds=1),
     "waits": partial(waits, number=6, rounds=2),
     "verifying": partial(verifying, entries=160, rounds=1),
@@ -64,9 +71,11 @@ TINY = {
 }
 SLOW = (
     *("pages", "start", "idle", "speech", "growth", "crowd", "roots", "reading", "ism", "ticks"),
-    *("thoughts", "recall", "rounds", "waits", "calls", "verifying", "tools"),
+    *("thoughts", "recall", "rounds", "waits", "calls", "verifying", "tools", "shared_turns", "two_daemons"),
 )
 """Benchmarks that start programs repeatedly, run a daemon, or wait."""
+SHARED = ("shared_log", "shared_turns", "two_daemons")
+"""Benchmarks of a log in PostgreSQL."""
 
 
 def test_none_is_left_out() -> None:
@@ -75,6 +84,8 @@ def test_none_is_left_out() -> None:
 
 @pytest.mark.parametrize("name", but(TINY, SLOW))
 async def test_a_benchmark_prints_its_figures(name: str, tmp_path: Path) -> None:
+    if name in SHARED and programs_folder() is None:
+        pytest.skip("PostgreSQL is not installed: make postgres")
     figures = await TINY[name](tmp_path)
     head, *lines = table(figures).splitlines()
     assert head.startswith("figure")

@@ -56,6 +56,12 @@ class Machine:
             while not (await self.health())[1]["at_work"]:
                 pass
 
+    async def wait_until_sees(self, **at_work: bool) -> None:
+        """Wait until it knows these daemons and no others, at work or not."""
+        async with asyncio.timeout(PATIENCE):
+            while {one["machine"]: one["at_work"] for one in (await self.health())[1]["machines"]} != at_work:
+                pass
+
 
 def cluster_env(place: Around, log: str, name: str, **more: str) -> dict[str, str]:
     """Return the variables of a daemon of this name."""

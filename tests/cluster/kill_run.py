@@ -1,6 +1,7 @@
 """Three whole daemons on one rehearsed Slack, killed, paused and cut off at random.
 
-`python -m tests.cluster.kill_run SECONDS [HIT,…] [SEED]` prints what was lost, doubled or out of order.
+`python -m tests.cluster.kill_run SECONDS [HIT,…] [SEED] [STORIES=NAME,…]` prints what was lost, doubled
+or out of order.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -24,11 +25,13 @@ from typing import Any, Self
 
 from daemon.app.journal_commands import verify_journal
 from daemon.engine.clock import SystemClock
+from daemon.engine.event import UNHASHED
 from daemon.engine.journal.shared_journal import SharedJournal
-from daemon.kinds import SOUL_KINDS, ModelCall, SoulTurnEnded, StopRequest
+from daemon.kinds import SOUL_KINDS, ModelCall, SoulTurnEnded, SpeechFinished, StopRequest
 from rehearsal.people import SOUL, TEAM
 from rehearsal.postgres_server import PostgresServer
 from tests.cluster.members import Member, Members, members
+from tests.cluster.stories import STORIES, Story
 from tests.cluster.world import ClusterWorld, cluster_world
 from tests.postgres import new_log
 from tests.wire.checks import ShownMessage, check_claimed, check_order, check_paid
@@ -86,8 +89,11 @@ class KillRun:
     world: ClusterWorld
     members: Members
     journal: SharedJournal
-    database: Database
+    database: Database | None
     draw: random.Random
+    url: str
+    """Address of the log, past the proxies."""
+    stories: Sequence[Story] = ()
     posted: dict[str, float] = field(default_factory=dict)
     """Time of each message that is to be answered, by the key of its entry."""
     hits: Counter[str] = field(default_factory=Counter)
@@ -132,6 +138,10 @@ class KillRun:
         self.posted[f"msg:{TEAM}:{channel}:{ts}"] = time()
         return root or ts
 
+    def is_open(self, channel: str, ts: str) -> bool:
+        """Return True while a message that begins a thread is not recorded yet, or waits for an answer."""
+        return f"msg:{TEAM}:{channel}:{ts}" in self._open()
+
     def _answers(self, root: str) -> list[str]:
         return [ts for _, at, ts, body in self.world.messages() if at == root and body["user"] == SOUL.user]
 
@@ -141,7 +151,7 @@ class KillRun:
         """Hit one daemon or two, or the database."""
         up = self.members.up
         self.draw.shuffle(up)
-        if kind == "database":
+        if kind == "database" and self.database:
             self.hits[kind] += 1
             await self.database.crash(self.draw.uniform(0.2, 4.0))
         elif len(up) > 1:
@@ -171,6 +181,7 @@ class KillRun:
             *[self.talk] * 8,
             self.reply_beside_its_call,
             self.stop,
+            *[partial(story.tell, self) for story in self.stories for _ in range(2)],
         )
         telling = set[asyncio.Task[None]]()
         end, next_hit = monotonic() + seconds, monotonic() + 2
@@ -214,9 +225,17 @@ class KillReport:
 
 
 @asynccontextmanager
-async def kill_run(folder: Path, database: Database, seed: int, **settings: str) -> AsyncIterator[KillRun]:
-    """Start a world and its daemons over a new log."""
-    url = new_log(database.url)
+async def kill_run(
+    folder: Path,
+    url: str,
+    seed: int,
+    database: Database | None = None,
+    stories: Sequence[Story] = (),
+    **settings: str,
+) -> AsyncIterator[KillRun]:
+    """Start a world and its daemons over a log that is empty."""
+    for story in stories:
+        settings = {**story.settings(folder), **settings}
     async with cluster_world(folder, NAMES) as world:
         urls = {name: world.urls[name] for name in NAMES}
         async with members(folder, url, urls, **settings) as everybody:
@@ -230,6 +249,8 @@ async def kill_run(folder: Path, database: Database, seed: int, **settings: str)
                     journal=journal,
                     database=database,
                     draw=random.Random(seed),
+                    url=url,
+                    stories=stories,
                 )
 
 
@@ -257,14 +278,16 @@ def _recorder(journal: SharedJournal) -> Callable[[str], bool]:
     return is_recorded
 
 
-async def report(run: KillRun) -> KillReport:
-    """Look at what the run left, before its daemons end."""
-    await _until_no_status(run.world)
+async def report(run: KillRun, status_seconds: float = 15.0) -> KillReport:
+    """Look at what the run left, before its daemons end; a status may stand for these seconds."""
+    await look_until(lambda: not run.world.statuses, status_seconds)
     said = [
         ShownMessage(channel=c, root=root, ts=ts, user=body["user"], text=_text(body), buttons=False)
         for c, root, ts, body in run.world.messages()
     ]
-    violations = [*_violations(run, said)]
+    violations = _violations(run, _without_forgotten(run, said))
+    for story in run.stories:
+        violations += await story.violations(run)
     answered = [_wait_of(run, key, at) for key, at in run.posted.items()]
     waits = sorted(wait for wait in answered if wait is not None)
     figures = {
@@ -275,12 +298,20 @@ async def report(run: KillRun) -> KillReport:
         "model asked": len(run.world.asked),
         "model calls recorded": len(run.journal.entries_of_kind(ModelCall)),
         "stops": len(run.journal.entries_of_kind(StopRequest)),
+        **{type(story).__name__: dict(story.figures()) for story in run.stories},
         "answer s": [round(w, 1) for w in (median(waits), waits[int(len(waits) * 0.95)], waits[-1])]
         if waits
         else [],
     }
     lines = {name: one.said for name, one in run.members.all.items()}
     return KillReport(figures=figures, violations=violations, said=lines)
+
+
+def _without_forgotten(run: KillRun, said: Sequence[ShownMessage]) -> Sequence[ShownMessage]:
+    """Return messages without the words that the journal has forgotten: in Slack they stay."""
+    spoken = run.journal.entries_of_kind(SpeechFinished)
+    gone = {entry.event.ts for entry in spoken if entry.forgotten}
+    return [replace(one, text="") if one.ts in gone else one for one in said]
 
 
 def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
@@ -296,7 +327,7 @@ def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
     checks: Sequence[Callable[[], None]] = (
         partial(check_claimed, journal, unclaimed),
         partial(check_order, journal),
-        partial(check_paid, journal, run.world.asked),
+        partial(check_paid, journal, [*run.world.asked, {"saw": UNHASHED, "recorded": False}]),
     )
     for check in checks:
         try:
@@ -311,10 +342,6 @@ def _violations(run: KillRun, said: Sequence[ShownMessage]) -> list[str]:
         texts = [(message.user, message.text[:60]) for message in said if message.root == root]
         found.append(f"a status is left in {root}: {texts}")
     return found
-
-
-async def _until_no_status(world: ClusterWorld, seconds: float = 15.0) -> None:
-    await look_until(lambda: not world.statuses, seconds)
 
 
 def _text(body: Mapping[str, Any]) -> str:
@@ -341,12 +368,14 @@ def open_to_others() -> Iterator[Path]:
         yield folder
 
 
-async def main(seconds: float, kinds: Sequence[str], seed: int, **settings: str) -> int:
+async def main(
+    seconds: float, kinds: Sequence[str], seed: int, stories: Sequence[Story] = (), **settings: str
+) -> int:
     """Run once and print the report; return 1 on violations."""
     with open_to_others() as folder:
         async with (
             Database(folder / "postgres") as database,
-            kill_run(folder, database, seed, **settings) as run,
+            kill_run(folder, new_log(database.url), seed, database, stories, **settings) as run,
         ):
             await run.course(seconds, kinds)
             done = await report(run)
@@ -362,6 +391,7 @@ async def main(seconds: float, kinds: Sequence[str], seed: int, **settings: str)
 if __name__ == "__main__":
     _, for_seconds, *rest = [one for one in sys.argv if "=" not in one]
     given = dict(one.split("=", 1) for one in sys.argv if "=" in one)
+    told = given.pop("STORIES", ",".join(STORIES)).split(",")
     chosen = rest[0].split(",") if rest else list(HITS)
     sys.exit(
         asyncio.run(
@@ -369,6 +399,7 @@ if __name__ == "__main__":
                 float(for_seconds),
                 [k for k in chosen if k != "none"],
                 int(rest[1]) if len(rest) > 1 else 1,
+                [STORIES[name]() for name in told if name != "none"],
                 **given,
             )
         )

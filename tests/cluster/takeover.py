@@ -16,6 +16,7 @@ from time import monotonic, time
 
 from tests.cluster.kill_run import DMS, Database, KillRun, kill_run, look_until, open_to_others
 from tests.cluster.world import Effect
+from tests.postgres import new_log
 
 LONGEST = 60.0
 """Most seconds until somebody takes over, and until all is well again."""
@@ -50,7 +51,7 @@ async def main(times: int, kinds: Sequence[str], **settings: str) -> Mapping[str
     with open_to_others() as folder:
         async with (
             Database(folder / "postgres") as database,
-            kill_run(folder, database, 1, **settings) as run,
+            kill_run(folder, new_log(database.url), 1, database, (), **settings) as run,
         ):
             run.draw = random.Random(1)
             for _ in range(times):

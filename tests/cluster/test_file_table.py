@@ -14,6 +14,7 @@ from daemon.cluster.file_table import FILE_TABLES, FilesAway, FileTable
 from daemon.settings.private_files import FolderFiles, PrivateFiles
 from daemon.tools.consent_answers import ConsentAnswer, ConsentAnswers
 from daemon.tools.token_store import StoredGrant, TokenStore
+from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 
@@ -41,12 +42,12 @@ async def test_what_one_writes_the_other_reads_at_once(pair: Pair) -> None:
     one.write("console-token", "secret")
     assert other.read("console-token") == "secret"
     assert one.read("console-token") == "secret"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not is_in_memory(one, "console-token"):
             await asyncio.wait([asyncio.create_task(asyncio.to_thread(one.read, "other"))])
     one.write("console-token", "changed")
     assert one.read("console-token") == "changed"
-    async with asyncio.timeout(5), other.locked("console-token"):
+    async with asyncio.timeout(PATIENCE), other.locked("console-token"):
         assert other.read("console-token") == "changed", "under the lock it is the newest"
 
 
@@ -83,7 +84,7 @@ async def test_a_lock_keeps_the_other_out(pair: Pair) -> None:
         waiting = asyncio.create_task(refresh())
         await asyncio.wait([waiting], timeout=0.3)
         order.append("one")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await waiting
     assert order == ["one", "other"]
 
@@ -92,7 +93,7 @@ async def test_a_grant_that_one_renews_is_that_of_the_other(pair: Pair) -> None:
     one, other = (TokenStore(files, "shop", "https://shop.example/mcp") for files in pair)
     before = other.stamp
     one.write(StoredGrant(url="https://shop.example/mcp", tokens={"access_token": "abc"}))
-    async with asyncio.timeout(5), other.locked():
+    async with asyncio.timeout(PATIENCE), other.locked():
         assert other.stamp != before
         assert other.read().access_token == "abc"
 
@@ -103,7 +104,7 @@ async def test_a_consent_that_one_waits_for_may_reach_the_other(pair: Pair) -> N
     one.expect("state")
     waiting = asyncio.create_task(one.wait("state"))
     assert other.deliver({"state": "state", "code": "x"})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert await waiting == ConsentAnswer(code="x")
     assert not other.deliver({"state": "state", "code": "y"})
 

