@@ -316,12 +316,15 @@ async def join_machines(settings: Settings, clock: Clock, listener: socket) -> A
     Raises ConfigError and JournalError.
     """
     url, time = settings.database_url, LogClock(clock)
-    membership = Membership(url, _facts(settings, listener), time)
+    facts = _facts(settings, listener)
+    membership = Membership(url, facts, time)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         start = LogStart(url, schema=soul_schema())
         async with waiting_page(settings, clock, listener, start):
             server = await _wait_for_log(start, url_of_socket(listener))
+            async with Membership(url, facts, time):
+                pass  # no forgetting would reach the copy of a daemon that the others refuse
             await _make_copy(settings)
             await enter(membership)
         files = await enter(FileTable(url, membership.session_name("files")))

@@ -22,18 +22,11 @@ class LogReach:
         self.reachable = False
         self.since = clock.now()
         self.reason = ""
-        self._answered = clock.steady()
         self.on_change: list[Callable[[bool], None]] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def seconds_away(self) -> float:
-        """Seconds since the log's last answer."""
-        return self._clock.steady() - self._answered
-
     def note_answer(self) -> None:
         self.stop()
-        self._answered = self._clock.steady()
         self._timer = asyncio.get_running_loop().call_later(AWAY_SECONDS, self._set, False)
         self.reason = ""
         if not self.reachable:

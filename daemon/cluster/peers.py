@@ -1,7 +1,7 @@
 """Requests between the daemons of a workspace, over the ports of their pages.
 
-Each request shows the key that all of them find in the log's database, and names the daemon that it is for:
-an address may by now be another one's. Nothing of it is recorded.
+Each request names the daemon that it is for, since an address may by now be another one's, and proves that
+the sender knows the key in the log's database. Nothing of it is recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from daemon.web.peer_channel import PEERS_PATH, PeerAway, PeerChannel
 
 KEY_FILE = "cluster-key"
 
-KEY_HEADER = "Authorization"
+PROOF_HEADER = "Authorization"
 DAEMON_HEADER = "X-Soul-Worker"
 """Header with the worker id of the daemon that a request is for."""
 
@@ -42,7 +42,7 @@ AWAY = (
 )
 LOST = "The connection to the other daemon was lost."
 """Told to people too: it holds no address."""
-WRONG_KEY = "This is not the key of the workspace."
+WRONG_KEY = "This does not show the key of the workspace."
 ANOTHER = "This is another daemon than the one that was asked."
 
 Answer = Callable[[PeerChannel], Awaitable[None]]
@@ -51,6 +51,11 @@ Answer = Callable[[PeerChannel], Awaitable[None]]
 def make_peer_key(files: PrivateFiles) -> str:
     """Return the key that all daemons of the workspace share. Raises OSError."""
     return files.create(KEY_FILE, secrets.token_urlsafe(32))
+
+
+def _proof(key: str, worker_id: str) -> str:
+    """Return what shows knowledge of the key to one daemon: whoever else gets it can do nothing with it."""
+    return f"Bearer {hmac.digest(key.encode(), worker_id.encode(errors='replace'), 'sha256').hex()}"
 
 
 class SocketChannel:
@@ -113,10 +118,11 @@ class PeerRoutes:
         return response
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        shown = request.headers.get(KEY_HEADER, "").removeprefix("Bearer ")
-        if not self.key or not hmac.compare_digest(shown.encode(), self.key.encode()):
+        meant = request.headers.get(DAEMON_HEADER, "")
+        shown = request.headers.get(PROOF_HEADER, "").encode(errors="replace")
+        if not self.key or not hmac.compare_digest(shown, _proof(self.key, meant).encode()):
             return web.Response(status=401, text=WRONG_KEY)
-        if request.headers.get(DAEMON_HEADER) != str(self.worker_id):
+        if meant != str(self.worker_id):
             return web.Response(status=421, text=ANOTHER)
         request.app[CONNECTIONS].mark_trusted(request.protocol)
         return None
@@ -178,7 +184,7 @@ class PeerClient:
         return address.rstrip("/")
 
     def _headers(self, worker_id: int) -> Mapping[str, str]:
-        return {KEY_HEADER: f"Bearer {self._key}", DAEMON_HEADER: str(worker_id)}
+        return {PROOF_HEADER: _proof(self._key, str(worker_id)), DAEMON_HEADER: str(worker_id)}
 
 
 def _reason(error: Exception) -> str:

@@ -22,6 +22,8 @@ async def test_the_second_daemon_of_a_machine_ends_the_start_or_waits_for_a_kill
         assert "MACHINE=oak: a daemon of this name is alive" in said
         other = await start(tmp_path / "other", **cluster_env(place, log_url, "elm", AT_WORK="all"))
         assert (await ended(other))[0] == 78
+        left = [*(tmp_path / "second").glob("journal.db*"), *(tmp_path / "other").glob("journal.db*")]
+        assert not any(path.stat().st_size for path in left), "a copy that no forgetting would reach"
         first.process.kill()
         await first.process.wait()
         async with machine(tmp_path, place, log_url, "oak") as again:

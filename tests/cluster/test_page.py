@@ -122,6 +122,7 @@ async def test_the_views_of_a_standby_a_link_to_them_and_the_doctor_are_there(
     said = {name: [one["said"] for one in findings if one["name"] == name] for name in DOCTOR}
     assert "PostgreSQL 1" in said["log"][0]
     assert "synchronous_commit=" in said["commits"][0]
+    assert "synchronous_commit is off" in said["commits"][1]
     assert "the log's" in said["clock"][0]
     assert [line.partition(",")[0] for line in said["daemons"]] == ["first: at work", "second: stands by"]
     assert said["sockets"] == ["all daemons have 1 of the 10 that Slack allows"]

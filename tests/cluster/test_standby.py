@@ -30,6 +30,7 @@ async def test_a_standby_goes_on_with_an_answer_in_which_the_daemon_at_work_was_
             assert (first.stands_by, second.stands_by) == (False, True)
             status, health = await second.health()
             assert (status, health["at_work"], health["log"]["reachable"]) == (200, False, True)
+            assert "synchronous_commit is off at the journal's database" in str(health["wrong"])
             await second.wait_until_sees(first=True, second=False)
             assert place.working, "a standby clears no status of the daemon at work"
             first.process.kill()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from daemon.cluster.peers import PeerClient
 from daemon.cluster.thought_relay import THOUGHTS, WorkspaceThoughts, thought_stream
@@ -18,6 +19,7 @@ from daemon.console.live_calls import LiveCalls
 from daemon.web.peer_channel import PEERS_PATH, PeerAway
 from tests.attention import PATIENCE
 from tests.cluster.machines import KEY, Machine, machine
+from tests.web.loopback import serve_app_on_loopback
 
 
 class Page:
@@ -94,6 +96,32 @@ async def test_a_daemon_that_goes_away_takes_its_thoughts_along(
             await page.until(number="2:1")
             await dying.aclose()
             await page.until(number="2:1", over=True)
+
+
+async def test_what_an_impostor_hears_of_one_daemon_opens_no_other(
+    stack: AsyncExitStack, tmp_path: Path
+) -> None:
+    heard: list[Mapping[str, str]] = []
+
+    async def hear(request: web.Request) -> web.Response:
+        heard.append(request.headers.copy())
+        return web.Response(status=404)
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", hear)
+    addresses = {9: await stack.enter_async_context(serve_app_on_loopback(app))}
+    one, _ = await thinking_machine(stack, 1, addresses, tmp_path)
+    with pytest.raises(PeerAway, match="404"):
+        async for _ in one.peers.stream(9, THOUGHTS):
+            pass
+    [shown] = heard
+    assert KEY not in str(shown)
+    headers = {"Authorization": shown["Authorization"]}
+    async with aiohttp.ClientSession(headers=headers) as http:
+        for worker in ("1", "", "9"):
+            stream = f"{one.url}{PEERS_PATH}stream/{THOUGHTS}"
+            async with http.get(stream, headers={"X-Soul-Worker": worker}) as answer:
+                assert answer.status == (421 if worker == "9" else 401)
 
 
 async def test_only_who_has_the_key_and_means_this_daemon_is_answered(
