@@ -260,9 +260,7 @@ def _keep_diverged(path: Path, why: str, last: int) -> str:
     """Move a copy aside whose last entries the log may have lost; return why it cannot go on."""
     aside = path.with_name(f"{path.name}.diverged-{last}")
     path.replace(aside)
-    return (
-        f"{why}; it is kept as {aside}: the log may have lost entries of it. Delete it if none is needed"
-    )
+    return f"{why}; it is kept as {aside}: the log may have lost entries of it. Delete it if none is needed"
 
 
 def not_moved_sentence(path: Path) -> str:
