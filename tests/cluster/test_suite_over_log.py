@@ -16,7 +16,7 @@ __all__ = ["postgres_server"]
 pytestmark = NEEDS_POSTGRES
 
 ALWAYS = (
-    "engine: journal changes leases recent_entries dropped_waits waits_failing outage unawaited",
+    "engine: journal changes leases recent_entries dropped_waits waits_failing unawaited",
     "stories: stops forgetting interrupts"
     " open_thought::fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once",
 )
